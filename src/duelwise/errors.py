@@ -1,0 +1,51 @@
+"""Errors that say what happened, what was expected and what to do."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+from collections.abc import Iterable
+
+
+class DuelwiseError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class InvalidInput(DuelwiseError, ValueError):
+    """A value has the wrong shape, range or kind. Nothing was changed."""
+
+
+class UnknownName(InvalidInput):
+    """A name that is in no registry."""
+
+
+class UnknownRound(DuelwiseError, KeyError):
+    """A round that was never served, or is no longer waiting for anything."""
+
+    def __str__(self) -> str:  # KeyError would print the repr of its argument
+        return str(self.args[0])
+
+
+class AlreadyTold(DuelwiseError, ValueError):
+    """A second context or a second vote for a duel that already has one."""
+
+
+class MissingExtra(DuelwiseError, ImportError):
+    """An optional dependency is not installed."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:
+    """The error for a name outside a registry, with the nearest known one."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return UnknownName(f"There is no {kind} called {name!r}.{hint} Known: {', '.join(names)}.")
+
+
+def require(module: str, *, extra: str, purpose: str) -> None:
+    """Refuse with the pip command when an optional dependency is missing."""
+    if importlib.util.find_spec(module) is None:
+        raise MissingExtra(
+            f"{purpose} needs the package {module!r}, which is not installed. "
+            f"Install it with: pip install 'duelwise[{extra}]'"
+        )

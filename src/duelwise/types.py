@@ -1,0 +1,57 @@
+"""The values that pass between the parts.
+
+Every array has a leading run axis R: the laboratory runs many seeds at once,
+a live stream is R = 1. Rounds count from 0 and are the same for all runs of a
+batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+AnyArray = NDArray[Any]
+
+Snapshot = dict[str, AnyArray]
+"""State as named arrays: what a snapshot writes and a restore reads. Never pickle."""
+
+
+class Duel(NamedTuple):
+    """A pair chosen, recorded or imported, one for each run."""
+
+    round: int
+    arms: IntArray  # (R, 2) positions among the candidates: leader, challenger
+    x: Array  # (R, 2, dx) what was known of the two before serving
+    predicted: Array  # (R, 2, dy) what φ̂ expected of them at that time
+
+
+class Contexts(NamedTuple):
+    """What became known of served pairs: some runs, any order."""
+
+    run: IntArray  # (n,)
+    round: IntArray  # (n,)
+    y: Array  # (n, 2, dy)
+
+
+class Votes(NamedTuple):
+    """Outcomes that arrived: some runs, any order, once each."""
+
+    run: IntArray  # (n,)
+    round: IntArray  # (n,)
+    outcome: Array  # (n,) 1: the first of the pair won, 0: the second, ½: a tie
+
+
+class Served(NamedTuple):
+    """What a strong adversary may know of the round just served."""
+
+    round: int
+    arms: IntArray  # (R, 2)
+    dz: Array  # (R, d) the difference of the pair as the learner sees it
+    weight: Array  # (R,) ω, where it is fixed at serving; 1 otherwise
+    leverage: Array  # (R,) ‖Δz‖ in the geometry of all duels served before
+    pending: IntArray  # (R,) votes that are out, this one included
