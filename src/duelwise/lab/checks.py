@@ -1,0 +1,29 @@
+"""Settings are checked once, where a world, an adversary or a simulation is made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Integral
+
+from duelwise.errors import InvalidInput, unknown_name
+
+
+def check_whole(name: str, value: object, *, least: int) -> None:
+    """Refuse anything but an integer of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise InvalidInput(f"{name} is {value!r}. Expected a whole number of at least {least}.")
+
+
+def check_number(name: str, value: float, *, least: float, most: float = math.inf) -> None:
+    """Refuse NaN, infinity and anything outside [least, most]."""
+    if not (math.isfinite(value) and least <= value <= most):
+        upper = "" if most == math.inf else f" and at most {most:g}"
+        raise InvalidInput(f"{name} is {value!r}. Expected a finite number of at least {least:g}{upper}.")
+
+
+def check_name(kind: str, name: str, known: Iterable[str]) -> None:
+    """Refuse a name outside a registry and suggest the nearest."""
+    names = list(known)
+    if name not in names:
+        raise unknown_name(kind, name, names)

@@ -1,0 +1,241 @@
+"""Worlds: where contexts, post-serving contexts and votes come from.
+
+What a world says of round t depends on t alone, never on what a learner did, so
+all methods see the same contexts and the same vote noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple, Protocol, get_args
+
+import numpy as np
+from scipy.special import logit, ndtri
+
+from duelwise.errors import InvalidInput
+from duelwise.lab.checks import check_name, check_number, check_whole
+from duelwise.lab.mappings import Mapping, bound_of, mapping_named
+from duelwise.lab.scenario import Chainable
+from duelwise.learning.compiled import compiled
+from duelwise.randomness import BLOCK, RoundDraws, generator
+from duelwise.types import Array, IntArray
+
+Scaling = Literal["published", "normalised"]
+SQRT3 = math.sqrt(3.0)  # a uniform on [-√3, √3] has standard deviation 1
+
+QUANTILES: dict[str, Callable[[Array], Array]] = {
+    "logistic": logit,
+    "probit": ndtri,
+    "clipped-linear": lambda u: u - 0.5,  # g(s) = ½ + s on [-½, ½]: the link of the lower bounds
+}
+"""g⁻¹ of every link g. A uniform u votes for a when u < g(u_a - u_b), that is g⁻¹(u) < u_a - u_b."""
+
+
+class Truth(NamedTuple):
+    """What really holds in one round."""
+
+    y: Array  # (R, K, dy) post-serving context of every arm, noise included
+    utility: Array  # (R, K) ⟨Θ*, (x, y)⟩: what votes are drawn from
+    expected: Array  # (R, K) ⟨Θ*, (x, φ(x))⟩: what regret is counted in; the same array without noise
+
+
+class World(Protocol):
+    """R runs of a world with K arms per round."""
+
+    @property
+    def runs(self) -> int: ...
+    @property
+    def context_dim(self) -> int: ...
+    @property
+    def post_dim(self) -> int: ...
+    @property
+    def arms(self) -> int: ...
+
+    def contexts(self, t: int) -> Array:
+        """(R, K, dx) what is known of the arms before serving."""
+        ...
+
+    def reveal(self, t: int, x: Array) -> Truth:
+        """The truth about the arms whose contexts are x."""
+        ...
+
+    def vote(self, t: int, truth: Truth, arms: IntArray) -> Array:
+        """(R,) honest outcomes of the pairs (R, 2): 1 for the first, 0 for the second, ½ for a tie."""
+        ...
+
+
+class _Block(NamedTuple):
+    """BLOCK rounds of the distinct runs at once: per-round work is then a copy of one slice."""
+
+    x: Array  # (BLOCK, U, K, dx)
+    y: Array  # (BLOCK, U, K, dy)
+    utility: Array  # (BLOCK, U, K)
+    expected: Array  # (BLOCK, U, K)
+    hurdle: Array  # (BLOCK, U) g⁻¹ of the vote's uniform
+
+
+class LinearWorld(Chainable):
+    """The linear-logistic world: u = ⟨Θ*, (x, y)⟩, y = φ(x) + ε, P(a beats b) = g(u_a - u_b).
+
+    Contexts are uniform on [-π, π]^dx, ε uniform with standard deviation `noise` (bounded,
+    so that ‖z‖ can be), Θ* one draw per run.
+
+    scaling="published": Θ* = context_scale · N(0, I) on x and post_scale · N(0, I) on y.
+    scaling="normalised": Θ* standard normal, divided by its norm and multiplied by norm_bound, M;
+    x and y both multiplied by one constant s, the largest with ‖z‖ = ‖(x, y)‖ ≤ ½ whatever is
+    drawn, so the learner meets y = s φ(x / s) + s ε.
+
+    `runs` is a number R of runs, 0 … R-1, or a list of run numbers, which may repeat: entries
+    with one number see the same draws. `post_dim` keeps only the first coordinates of y.
+    """
+
+    def __init__(
+        self,
+        *,
+        runs: int | Sequence[int] = 10,
+        context_dim: int = 10,
+        arms: int = 10,
+        mapping: str | Mapping = "none",
+        seed: int = 0,
+        scaling: Scaling = "published",
+        noise: float = 0.0,
+        post_dim: int | None = None,
+        link: str = "logistic",
+        norm_bound: float = 1.0,
+        context_scale: float = 0.1,  # published code
+        post_scale: float = 5.0,  # published code
+    ) -> None:
+        self.run_numbers = _run_numbers(runs)
+        check_whole("context_dim", context_dim, least=1)
+        check_whole("arms", arms, least=2)
+        check_whole("seed", seed, least=0)
+        check_number("noise", noise, least=0.0)
+        check_name("link", link, QUANTILES)
+        check_name("scaling", scaling, get_args(Scaling))
+        self.context_dim, self.arms, self.seed, self.noise = context_dim, arms, seed, noise
+        self.mapping = mapping_named(mapping)
+        self.post_dim = _post_dim(self.mapping, context_dim, post_dim)
+        self._distinct = tuple(dict.fromkeys(self.run_numbers))
+        self._entry = np.array([self._distinct.index(run) for run in self.run_numbers])  # (R,)
+        if scaling == "normalised":
+            self._scale, self._theta = self._largest_scale(), self._normalised_theta(norm_bound)
+        else:
+            self._scale, self._theta = 1.0, self._published_theta(context_scale, post_scale)
+        self._quantile = QUANTILES[link]
+        self._context_draws = self._uniform_draws("contexts", arms, context_dim)
+        self._noise_draws = self._uniform_draws("noise", arms, self.post_dim)
+        self._vote_draws = self._uniform_draws("votes")
+        self._number, self._block = 0, self._draw_block(0)
+
+    @property
+    def runs(self) -> int:
+        """R."""
+        return len(self.run_numbers)
+
+    @property
+    def theta(self) -> Array:
+        """(R, d) Θ* of every run."""
+        return self._theta[self._entry]
+
+    def phi(self, x: Array) -> Array:
+        """The mean of y given x: s φ(x / s), s = 1 as published.  # (..., dx) → (..., dy)"""
+        return self._scale * self.mapping(x / self._scale)[..., : self.post_dim]
+
+    def contexts(self, t: int) -> Array:
+        """(R, K, dx) a copy, so nobody can change the world."""
+        return self._rounds(t).x[t % BLOCK].take(self._entry, axis=0)
+
+    def reveal(self, t: int, x: Array) -> Truth:
+        """The truth of round t; x is known from t here and is not looked at."""
+        block, at = self._rounds(t), t % BLOCK
+        utility = block.utility[at].take(self._entry, axis=0)
+        expected = utility if self.noise == 0.0 else block.expected[at].take(self._entry, axis=0)
+        return Truth(block.y[at].take(self._entry, axis=0), utility, expected)
+
+    def vote(self, t: int, truth: Truth, arms: IntArray) -> Array:
+        """(R,) 1 where u_a - u_b > g⁻¹(u), u one uniform per run and round; a self-duel is a fair coin."""
+        return _clears(truth.utility, arms, self._rounds(t).hurdle[t % BLOCK], self._entry)
+
+    def _rounds(self, t: int) -> _Block:
+        """The block that holds round t, drawn again when it is not the one at hand."""
+        if t // BLOCK != self._number:
+            self._block = self._draw_block(t // BLOCK)
+            self._number = t // BLOCK
+        return self._block
+
+    def _draw_block(self, number: int) -> _Block:
+        x = self._scale * math.pi * (2.0 * self._context_draws.block(number) - 1.0)
+        mean = self.phi(x)
+        expected = self._utility(x, mean)
+        hurdle = self._quantile(self._vote_draws.block(number))
+        if self.noise == 0.0:
+            return _Block(x, mean, expected, expected, hurdle)
+        reach = self._scale * SQRT3 * self.noise
+        y = mean + reach * (2.0 * self._noise_draws.block(number) - 1.0)
+        return _Block(x, y, self._utility(x, y), expected, hurdle)
+
+    def _utility(self, x: Array, y: Array) -> Array:
+        """⟨Θ*, (x, y)⟩  # (BLOCK, U, K, dx), (BLOCK, U, K, dy) → (BLOCK, U, K)"""
+        on_x, on_y = self._theta[:, : self.context_dim, None], self._theta[:, self.context_dim :, None]
+        return (x @ on_x + y @ on_y)[..., 0]
+
+    def _uniform_draws(self, purpose: str, *shape: int) -> RoundDraws:
+        return RoundDraws(
+            self.seed, purpose, self._distinct, lambda rng, rounds: rng.random((rounds, *shape))
+        )
+
+    def _normal_theta(self) -> Array:
+        """(U, d) standard normal; the part on x is the same whatever the mapping."""
+        size = self.context_dim + self.post_dim
+        return np.stack([generator(self.seed, "theta", run).standard_normal(size) for run in self._distinct])
+
+    def _published_theta(self, context_scale: float, post_scale: float) -> Array:
+        check_number("context_scale", context_scale, least=0.0)
+        check_number("post_scale", post_scale, least=0.0)
+        return self._normal_theta() * np.repeat(
+            [context_scale, post_scale], [self.context_dim, self.post_dim]
+        )
+
+    def _normalised_theta(self, norm_bound: float) -> Array:
+        check_number("norm_bound", norm_bound, least=0.0)
+        theta = self._normal_theta()
+        return norm_bound * theta / np.linalg.norm(theta, axis=1, keepdims=True)
+
+    def _largest_scale(self) -> float:
+        """s = ½ / √(dx π² + dy (largest |φ_j| + √3 noise)²)"""
+        largest = bound_of(self.mapping) + SQRT3 * self.noise
+        return 0.5 / math.sqrt(self.context_dim * math.pi**2 + self.post_dim * largest**2)
+
+
+@compiled
+def _clears(utility: Array, arms: IntArray, hurdle: Array, entry: IntArray) -> Array:
+    """utility (R, K), arms (R, 2), hurdle (U,), entry (R,) into the hurdles → (R,) outcomes 0 or 1"""
+    outcome = np.empty(len(arms))
+    for r in range(len(arms)):
+        outcome[r] = 1.0 if utility[r, arms[r, 0]] - utility[r, arms[r, 1]] > hurdle[entry[r]] else 0.0
+    return outcome
+
+
+def _run_numbers(runs: int | Sequence[int]) -> tuple[int, ...]:
+    if not isinstance(runs, Sequence):
+        check_whole("runs", runs, least=1)
+        return tuple(range(runs))
+    for run in runs:
+        check_whole("run number", run, least=0)
+    if not runs:
+        raise InvalidInput("runs is empty. Expected a number of runs or a list of run numbers.")
+    return tuple(runs)
+
+
+def _post_dim(mapping: Mapping, context_dim: int, post_dim: int | None) -> int:
+    natural = mapping.post_dim(context_dim)
+    if post_dim is None:
+        return natural
+    check_whole("post_dim", post_dim, least=0)
+    if post_dim > natural:
+        raise InvalidInput(
+            f"post_dim is {post_dim}, but the mapping {mapping.name!r} makes {natural} coordinates "
+            f"from {context_dim}. Expected at most {natural}, or None for all of them."
+        )
+    return post_dim
