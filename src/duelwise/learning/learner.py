@@ -1,0 +1,307 @@
+"""The learner: parts named together, Algorithm 1 when the parts are RCDP-UCB's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, NoReturn, Protocol
+
+import numpy as np
+
+from duelwise.errors import AlreadyTold, InvalidInput, UnknownRound
+from duelwise.learning import receiving
+from duelwise.learning.estimation import Arrivals, Estimator
+from duelwise.learning.geometry import Geometry
+from duelwise.learning.links import link_code
+from duelwise.learning.pending import DONE, FREE, Pending
+from duelwise.learning.post_serving.model import PostServing
+from duelwise.learning.selection import Noise, Selection, View
+from duelwise.learning.weighting import Weighting, per_run
+from duelwise.learning.widths import Known, Width
+from duelwise.types import Array, Contexts, Duel, IntArray, Served, Snapshot, Votes
+
+GeometryName = Literal["served", "arrived"]
+FeaturesName = Literal["observed", "predicted"]
+
+
+class Learned(NamedTuple):
+    """Votes that were learned from now, and how much each counted: a line of the ledger each."""
+
+    run: IntArray  # (n,)
+    round: IntArray  # (n,)
+    weight: Array  # (n,)
+
+
+class Learner(Protocol):
+    """What the laboratory and a stream ask of a learner. ask = choose + serve."""
+
+    @property
+    def runs(self) -> int: ...
+    @property
+    def context_dim(self) -> int: ...
+    @property
+    def post_dim(self) -> int: ...
+    @property
+    def round(self) -> int: ...
+
+    def choose(self, x: Array) -> Duel: ...
+    def serve(self, duel: Duel) -> None: ...
+    def observe(self, contexts: Contexts) -> Learned: ...
+    def tell(self, votes: Votes) -> Learned: ...
+    def forget(self, run: int, round: int) -> None: ...
+    def served(self, round: int) -> Served: ...
+    def snapshot(self) -> Snapshot: ...
+    def restore(self, state: Snapshot) -> None: ...
+
+
+class DuelingLearner:
+    """One learner for every algorithm: which pair, what weight, which estimate, which φ̂.
+
+    `geometry` is where it explores: V of all served duels or W of the arrived ones.
+    `features` says whether Δz is built from the observed y or from what φ̂ predicted.
+    """
+
+    def __init__(
+        self, *, runs: int | Sequence[int], context_dim: int, post_dim: int,
+        select: Selection, weigh: Weighting, estimate: Estimator, post_serving: PostServing, width: Width,
+        geometry: GeometryName = "served", features: FeaturesName = "observed", link: str = "logistic",
+        regularisation: float | Array = 1.0, curvature: float | Array = 0.25,
+        distinct_pair: bool = False, seed: int = 0,
+    ) -> None:  # fmt: skip
+        numbers = tuple(range(runs)) if isinstance(runs, int) else tuple(runs)
+        if not numbers or context_dim < 1 or post_dim < 0:
+            raise InvalidInput(
+                f"runs is {runs}, context_dim {context_dim}, post_dim {post_dim}; "
+                "expected at least one run, context_dim ≥ 1 and post_dim ≥ 0."
+            )
+        self.runs, self.context_dim = len(numbers), context_dim
+        dim = context_dim + post_dim
+        self._select, self._width, self._distinct = select, width, distinct_pair
+        self._geometry, self._observed = geometry, features == "observed"
+        self._ridge = per_run("regularisation", regularisation, self.runs)
+        self._curvature = per_run("curvature", curvature, self.runs)
+        self._clip, self._clip_on_arrival = weigh.clips(self.runs)
+        self._noise = Noise(seed, numbers)
+        self.post_serving = post_serving.start(
+            runs=self.runs, context_dim=context_dim, post_dim=post_dim, seed=seed
+        )
+        self.post_dim = post_dim
+        self.estimate = estimate.start(
+            runs=self.runs, dim=dim, link=link_code(link), regularisation=self._ridge, curvature=self._curvature
+        )
+        self.served_geometry = Geometry(runs=self.runs, dim=dim, regularisation=self._ridge)
+        self.arrived_geometry = Geometry(runs=self.runs, dim=dim, regularisation=self._ridge)
+        self.pending = Pending(runs=self.runs, context_dim=context_dim, post_dim=post_dim)
+        self.votes = np.zeros(self.runs, dtype=np.int64)  # (R,) learned so far
+        self.prediction_error = np.zeros(self.runs)  # (R,) Σ‖y - ŷ‖² over contexts seen
+        self.context_spread = np.zeros(self.runs)  # (R,) Σ‖y - mean y‖²
+        self.context_mean = np.zeros((self.runs, post_dim))
+        self.contexts_seen = np.zeros(self.runs, dtype=np.int64)  # (R,) two a duel
+
+    @property
+    def theta(self) -> Array:
+        """(R, d) Θ̂."""
+        return self.estimate.theta
+
+    @property
+    def round(self) -> int:
+        """The round that the next duel will have."""
+        return self.pending.next_round
+
+    def choose(self, x: Array) -> Duel:
+        """Algorithm 1, steps 1 and 2: predict y, then pick a pair. Changes nothing: x (R, K, dx)."""
+        x = self._checked_candidates(x)
+        predicted = self.post_serving.predict(x)
+        explored = self.served_geometry if self._geometry == "served" else self.arrived_geometry
+        known = Known(self.round, self.served_geometry, self.pending, self._ridge, self._curvature)
+        view = View(
+            self.round, np.concatenate([x, predicted], axis=2), self.theta, explored.inverse,
+            self._width.at(known), self._distinct, self._noise,
+        )  # fmt: skip
+        arms = self._select.pairs(view)
+        rows = np.arange(self.runs)[:, None]
+        return Duel(self.round, arms, x[rows, arms], predicted[rows, arms])
+
+    def serve(self, duel: Duel) -> None:
+        """Register a duel that was chosen, recorded or imported."""
+        if duel.round != self.round:
+            raise InvalidInput(
+                f"The duel is of round {duel.round}, but the next round is {self.round}. "
+                "Serve recorded duels once each and in order."
+            )
+        pair = (self.runs, 2)
+        if duel.arms.shape != pair or duel.x.shape != (*pair, self.context_dim):
+            raise InvalidInput(
+                f"The duel has arms of shape {duel.arms.shape} and x of shape {duel.x.shape}; "
+                f"expected {pair} and {(*pair, self.context_dim)}."
+            )
+        if duel.predicted.shape != (*pair, self.post_dim):
+            raise InvalidInput(
+                f"The duel has predictions of shape {duel.predicted.shape}; "
+                f"expected {(*pair, self.post_dim)}: two rows of post_dim for each run."
+            )
+        if not (np.isfinite(duel.x).all() and np.isfinite(duel.predicted).all()):
+            raise InvalidInput("The duel's features hold NaN or infinity; every value must be finite.")
+        self.pending.add(duel)
+
+    def observe(self, contexts: Contexts) -> Learned:
+        """Algorithm 1, step 3: y of some duels is known; ω is fixed, V moves, φ̂ learns."""
+        p, V = self.pending, self.served_geometry
+        run, round, y = self._checked_contexts(contexts)
+        slots = np.empty(run.shape[0], dtype=np.int64)
+        verdict, at = receiving.check_contexts(run, round, y, p.index, p.base, p.next_round, p.state, slots)
+        if verdict != receiving.FINE:
+            self._refuse("context", verdict, int(run[at]), int(round[at]))
+        receiving.observe(
+            run, slots, y, self._observed, self._clip, self._curvature,
+            p.state, p.x, p.predicted, p.dz, p.weight, p.leverage,
+            V.matrix, V.inverse, V.log_det, V.moves,
+            self.prediction_error, self.context_spread, self.context_mean, self.contexts_seen,
+        )  # fmt: skip
+        V.refactor()
+        self.post_serving.learn(run, p.x[slots, run], y)
+        return self._learn_ready(run, slots)
+
+    def tell(self, votes: Votes) -> Learned:
+        """Algorithm 1, steps 3 and 4: outcomes arrive; W and Θ̂ move. A vote before its y waits for it."""
+        p = self.pending
+        run, round, vote = self._checked_votes(votes)
+        slots = np.empty(run.shape[0], dtype=np.int64)
+        verdict, at = receiving.check_votes(
+            run, round, vote, p.index, p.base, p.next_round, p.state, p.outcome, slots
+        )
+        if verdict != receiving.FINE:
+            self._refuse("vote", verdict, int(run[at]), int(round[at]), float(vote[at]))
+        p.outcome[slots, run] = vote
+        np.subtract.at(p.out, run, 1)
+        return self._learn_ready(run, slots)
+
+    def forget(self, run: int, round: int) -> None:
+        """The duel waits for its vote no longer: skipped, expired or retracted. V keeps it."""
+        p = self.pending
+        slot = p.slot(round)
+        if not 0 <= run < self.runs or slot == FREE or p.state[slot, run] == DONE:
+            verdict = receiving.FINISHED if 0 <= round < p.next_round else receiving.NEVER_SERVED
+            self._refuse("vote", verdict if 0 <= run < self.runs else receiving.NO_SUCH_RUN, run, round)
+        if np.isnan(p.outcome[slot, run]):
+            p.out[run] -= 1
+        p.state[slot, run] = DONE
+        p.release(np.array([slot]))
+
+    def served(self, round: int) -> Served:
+        """What is known of a duel that still waits for its vote."""
+        p = self.pending
+        slot = p.slot(round)
+        if slot == FREE:
+            self._refuse("vote", receiving.FINISHED, 0, round)
+        return Served(round, p.arms[slot], p.dz[slot], p.weight[slot], p.leverage[slot], p.out)
+
+    def snapshot(self) -> Snapshot:
+        """The whole state as copies of named arrays."""
+        parts = self._state_parts()
+        state = {f"{part}.{name}": value for part, held in parts.items() for name, value in held.snapshot().items()}
+        state |= {f"learner.{name}": getattr(self, name) for name in self._OWN}
+        return {name: np.array(value) for name, value in state.items()}
+
+    def restore(self, state: Snapshot) -> None:
+        """Take over a snapshot of a learner with the same settings."""
+        for part, held in self._state_parts().items():
+            prefix = f"{part}."
+            held.restore({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
+        for name in self._OWN:
+            getattr(self, name)[...] = state[f"learner.{name}"]
+
+    _OWN = ("votes", "prediction_error", "context_spread", "context_mean", "contexts_seen")
+
+    def _state_parts(self) -> dict[str, _Stateful]:
+        return {
+            "served": self.served_geometry, "arrived": self.arrived_geometry, "pending": self.pending,
+            "estimate": self.estimate, "post_serving": self.post_serving,
+        }  # fmt: skip
+
+    def _learn_ready(self, run: IntArray, slots: IntArray) -> Learned:
+        """Learn from those of these duels that now have both context and vote."""
+        p, W = self.pending, self.arrived_geometry
+        start, ready, dz, weight, vote = receiving.take_ready(
+            run, slots, self.runs, p.round, p.state, p.outcome, p.dz, p.weight
+        )
+        counts = np.diff(start)
+        learned = Learned(np.repeat(np.arange(self.runs), counts), p.round[ready], weight)
+        if ready.shape[0]:
+            self.estimate.learn(Arrivals(start, dz, weight, vote, self._clip_on_arrival), W)
+            W.refactor()
+            self.votes += counts
+            p.release(ready)
+        return learned
+
+    def _checked_candidates(self, x: Array) -> Array:
+        x = np.ascontiguousarray(x, dtype=np.float64)
+        if x.ndim != 3 or x.shape[0] != self.runs or x.shape[2] != self.context_dim:
+            raise InvalidInput(
+                f"The candidates have shape {x.shape}; expected (runs, candidates, context_dim) = "
+                f"({self.runs}, K, {self.context_dim})."
+            )
+        if x.shape[1] < 2:
+            raise InvalidInput(f"There are {x.shape[1]} candidates; a duel needs at least two.")
+        if not np.isfinite(x).all():
+            run, arm, feature = np.argwhere(~np.isfinite(x))[0].tolist()
+            raise InvalidInput(
+                f"Feature {feature} of candidate {arm} in run {run} is {x[run, arm, feature]}; "
+                "every feature must be finite."
+            )
+        return x
+
+    def _checked_contexts(self, contexts: Contexts) -> tuple[IntArray, IntArray, Array]:
+        run = np.ascontiguousarray(contexts.run, dtype=np.int64)
+        round = np.ascontiguousarray(contexts.round, dtype=np.int64)
+        y = np.ascontiguousarray(contexts.y, dtype=np.float64)
+        n = run.shape[0] if run.ndim == 1 else -1
+        if round.shape != (n,) or y.shape != (n, 2, self.post_dim):
+            raise InvalidInput(
+                f"The contexts have run {run.shape}, round {round.shape}, y {y.shape}; "
+                f"expected (n,), (n,), (n, 2, {self.post_dim})."
+            )
+        return run, round, y
+
+    def _checked_votes(self, votes: Votes) -> tuple[IntArray, IntArray, Array]:
+        run = np.ascontiguousarray(votes.run, dtype=np.int64)
+        round = np.ascontiguousarray(votes.round, dtype=np.int64)
+        vote = np.ascontiguousarray(votes.outcome, dtype=np.float64)
+        if run.ndim != 1 or round.shape != run.shape or vote.shape != run.shape:
+            raise InvalidInput(
+                f"The votes have run {run.shape}, round {round.shape}, outcome {vote.shape}; "
+                "expected three arrays of one length."
+            )
+        return run, round, vote
+
+    def _refuse(self, what: str, verdict: int, run: int, round: int, value: float = np.nan) -> NoReturn:
+        where = f"run {run}, round {round}"
+        if verdict == receiving.NO_SUCH_RUN:
+            raise InvalidInput(f"There is no run {run}; runs are 0 to {self.runs - 1}. Nothing was changed.")
+        if verdict == receiving.NEVER_SERVED:
+            raise UnknownRound(
+                f"The {what} for {where} speaks of a duel that was never served; rounds up to "
+                f"{self.round - 1} were. Serve the duel first. Nothing was changed."
+            )
+        if verdict == receiving.FINISHED:
+            raise UnknownRound(
+                f"The duel of {where} waits for nothing: its vote was told already, or it was forgotten. "
+                "Hand in each vote once. Nothing was changed."
+            )
+        if verdict == receiving.REPEATED:
+            raise AlreadyTold(
+                f"The duel of {where} already has a {what}. Hand in each one once. Nothing was changed."
+            )
+        if verdict == receiving.NOT_FINITE:
+            raise InvalidInput(
+                f"The post-serving context of {where} holds NaN or infinity; every value must be finite. "
+                "Nothing was changed."
+            )
+        raise InvalidInput(
+            f"The outcome of {where} is {value}; expected 1 (the first of the pair won), 0 (the second) "
+            "or 0.5 (a tie). Nothing was changed."
+        )
+
+
+class _Stateful(Protocol):
+    def snapshot(self) -> Snapshot: ...
+    def restore(self, state: Snapshot) -> None: ...

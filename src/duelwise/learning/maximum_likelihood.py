@@ -1,0 +1,222 @@
+"""The compiled solver of the estimating equation over the arrived votes.
+
+    λΘ + Σ_s ω_s (g(Θᵀ Δz_s) - o_s) Δz_s = 0        (the optimality condition of (3))
+
+A vote changes the left side by one term, so its value at the old Θ is known
+without looking at the history, and the inverse Hessian moves by a rank-one
+update. Newton's step with that inverse, corrected along the step just taken
+(BFGS), then needs one or two passes over the history; when a step fails to
+shrink the gradient, the Hessian is computed afresh, and if that fails too the
+step is halved. Newton's direction always lowers ‖gradient‖ of a strictly convex
+potential, so the halving ends and every run stops on its own gradient.
+
+The history of a run is stored by coordinate, z (d, capacity), so that every
+loop runs over consecutive votes and vectorises; sums are folded in eighths,
+which keeps their order fixed.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+
+from duelwise.learning.compiled import compiled, compiled_over_runs
+from duelwise.learning.equations import move_inverse
+from duelwise.learning.links import LOGISTIC, logistic, mean, means, slope
+from duelwise.types import Array, IntArray
+
+SLOW = 0.3  # a step that leaves more than this share of the gradient calls for a fresh Hessian
+ENOUGH = 0.9  # a step is taken only if it leaves at most this share
+HALVINGS = 40
+
+
+@compiled
+def dot(a: Array, b: Array, n: int, scratch: Array) -> float:
+    """Σ_{i<n} a_i b_i, folded in eighths: elementwise loops vectorise where a running sum cannot."""
+    eighth = n // 8
+    for i in range(eighth):
+        scratch[i] = (
+            (a[i] * b[i] + a[i + eighth] * b[i + eighth])
+            + (a[i + 2 * eighth] * b[i + 2 * eighth] + a[i + 3 * eighth] * b[i + 3 * eighth])
+        ) + (
+            (a[i + 4 * eighth] * b[i + 4 * eighth] + a[i + 5 * eighth] * b[i + 5 * eighth])
+            + (a[i + 6 * eighth] * b[i + 6 * eighth] + a[i + 7 * eighth] * b[i + 7 * eighth])
+        )
+    length = eighth
+    while length > 16:
+        half = (length + 1) // 2
+        for i in range(length - half):
+            scratch[i] += scratch[half + i]
+        length = half
+    total = 0.0
+    for i in range(length):
+        total += scratch[i]
+    for i in range(8 * eighth, n):
+        total += a[i] * b[i]
+    return total
+
+
+@compiled
+def margins(z: Array, theta: Array, n: int, out: Array) -> None:
+    """Θᵀ Δz_s for the first n votes: z (d, capacity) → out (n,)."""
+    d = z.shape[0]
+    for i in range(n):
+        out[i] = 0.0
+    j = 0
+    while j + 4 <= d:
+        t0, t1, t2, t3 = theta[j], theta[j + 1], theta[j + 2], theta[j + 3]
+        z0, z1, z2, z3 = z[j], z[j + 1], z[j + 2], z[j + 3]
+        for i in range(n):
+            out[i] = (((out[i] + t0 * z0[i]) + t1 * z1[i]) + t2 * z2[i]) + t3 * z3[i]
+        j += 4
+    while j < d:
+        t, row = theta[j], z[j]
+        for i in range(n):
+            out[i] += t * row[i]
+        j += 1
+
+
+@compiled
+def score(
+    z: Array, weight: Array, outcome: Array, n: int, theta: Array, ridge: float, link: int, work: Array, out: Array
+) -> float:
+    """The left side of the estimating equation at Θ into out (d,); returns its length."""
+    residual, scratch = work[0], work[1]
+    margins(z, theta, n, residual)
+    if link == LOGISTIC:
+        for i in range(n):
+            residual[i] = weight[i] * (logistic(residual[i]) - outcome[i])
+    else:
+        means(link, residual[:n], residual)
+        for i in range(n):
+            residual[i] = weight[i] * (residual[i] - outcome[i])
+    square = 0.0
+    for j in range(z.shape[0]):
+        out[j] = ridge * theta[j] + dot(residual, z[j], n, scratch)
+        square += out[j] * out[j]
+    return math.sqrt(square)
+
+
+@compiled
+def inverse_hessian(
+    z: Array, weight: Array, n: int, theta: Array, ridge: float, link: int, work: Array, out: Array
+) -> None:
+    """(λI + Σ ω ġ(Θᵀ Δz) Δz Δzᵀ)⁻¹ into out (d, d), from the whole history."""
+    d = z.shape[0]
+    curvature, row, scratch = work[0], work[2], work[1]
+    margins(z, theta, n, curvature)
+    for i in range(n):
+        curvature[i] = weight[i] * slope(link, curvature[i])
+    hessian = np.empty((d, d))
+    for j in range(d):
+        for i in range(n):
+            row[i] = curvature[i] * z[j, i]
+        for k in range(j, d):
+            hessian[j, k] = dot(row, z[k], n, scratch)
+            hessian[k, j] = hessian[j, k]
+        hessian[j, j] += ridge
+    out[:, :] = np.linalg.inv(hessian)
+
+
+@compiled
+def correct_along(inverse: Array, step: Array, change: Array) -> None:
+    """The BFGS update: inverse (d, d) learns that `change` of the gradient came from `step`."""
+    d = step.shape[0]
+    curvature = 0.0
+    for i in range(d):
+        curvature += step[i] * change[i]
+    if curvature <= 0.0:
+        return
+    v = np.zeros(d)
+    for i in range(d):
+        for j in range(d):
+            v[j] += change[i] * inverse[i, j]
+    quadratic = 0.0
+    for i in range(d):
+        quadratic += change[i] * v[i]
+    along = (1.0 + quadratic / curvature) / curvature
+    for i in range(d):
+        for j in range(d):
+            inverse[i, j] += along * step[i] * step[j] - (v[i] * step[j] + step[i] * v[j]) / curvature
+
+
+@compiled
+def solve(
+    z: Array, weight: Array, outcome: Array, known: int, n: int, ridge: float, link: int,
+    theta: Array, gradient: Array, inverse: Array, tolerance: float, most: int, work: Array,
+) -> int:  # fmt: skip
+    """Solve for one run after votes known..n-1 were added; returns the passes over the history.
+
+    theta (d,), gradient (d,) (its value at theta over the first `known` votes) and
+    inverse (d, d) are warm starts and are changed in place.
+    """
+    d = z.shape[0]
+    dz, step, trial, ahead = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    for i in range(known, n):
+        m = 0.0
+        for j in range(d):
+            dz[j] = z[j, i]
+            m += theta[j] * dz[j]
+        pull = weight[i] * (mean(link, m) - outcome[i])
+        for j in range(d):
+            gradient[j] += pull * dz[j]
+        move_inverse(inverse, dz, weight[i] * slope(link, m))
+    norm = math.sqrt(np.sum(gradient * gradient))
+    fresh = False
+    passes = 0
+    while norm > tolerance and passes < most:
+        scale = 1.0
+        for _ in range(HALVINGS):
+            for i in range(d):
+                step[i] = 0.0
+                for j in range(d):
+                    step[i] -= scale * inverse[i, j] * gradient[j]
+                trial[i] = theta[i] + step[i]
+            reached = score(z, weight, outcome, n, trial, ridge, link, work, ahead)
+            passes += 1
+            if reached <= ENOUGH * norm:
+                break
+            if not fresh:
+                inverse_hessian(z, weight, n, theta, ridge, link, work, inverse)
+                fresh = True
+            elif reached < norm and scale < 1.0:
+                break
+            else:
+                scale *= 0.5
+        else:
+            return passes  # the gradient is at the limit of the arithmetic
+        slow = reached > SLOW * norm
+        for j in range(d):
+            theta[j] = trial[j]
+            dz[j] = ahead[j] - gradient[j]
+            gradient[j] = ahead[j]
+        norm = reached
+        fresh = False
+        if norm > tolerance:
+            if slow:
+                inverse_hessian(z, weight, n, theta, ridge, link, work, inverse)
+                fresh = True
+            else:
+                correct_along(inverse, step, dz)
+    return passes
+
+
+def _solve_runs(
+    z: Array, weight: Array, outcome: Array, known: IntArray, count: IntArray, ridge: Array, link: int,
+    theta: Array, gradient: Array, inverse: Array, tolerance: float, most: int, passes: IntArray,
+) -> None:  # fmt: skip
+    """`solve` for every run with new votes: z (R, d, capacity), weight and outcome (R, capacity)."""
+    for r in numba.prange(z.shape[0]):
+        if count[r] > known[r]:
+            work = np.empty((3, count[r]))
+            passes[r] += solve(
+                z[r], weight[r], outcome[r], known[r], count[r], ridge[r], link,
+                theta[r], gradient[r], inverse[r], tolerance, most, work,
+            )  # fmt: skip
+            known[r] = count[r]
+
+
+solve_runs = compiled(_solve_runs)
+solve_runs_in_parallel = compiled_over_runs(_solve_runs)
