@@ -30,6 +30,38 @@ class AlreadyTold(DuelwiseError, ValueError):
     """A second context or a second vote for a duel that already has one."""
 
 
+class UnknownStream(DuelwiseError, LookupError):
+    """A stream that the store does not have."""
+
+
+class UnknownTicket(DuelwiseError, LookupError):
+    """A ticket that this stream never gave out."""
+
+
+class Conflict(DuelwiseError):
+    """What is asked contradicts what is already recorded. Nothing was changed."""
+
+
+class Expired(DuelwiseError):
+    """The duel waited longer than its stream allows and was closed."""
+
+
+class ReadOnly(DuelwiseError):
+    """The stream takes no events until it is repaired, or was opened for reading."""
+
+
+class StorageFailure(DuelwiseError, OSError):
+    """The database refused or failed; what was not acknowledged may not be recorded."""
+
+
+class Damaged(DuelwiseError):
+    """A stored record fails its checksum or is missing; `seq` is its number."""
+
+    def __init__(self, message: str, *, seq: int) -> None:
+        super().__init__(message)
+        self.seq = seq
+
+
 class MissingExtra(DuelwiseError, ImportError):
     """An optional dependency is not installed."""
 

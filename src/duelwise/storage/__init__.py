@@ -1,0 +1,25 @@
+"""The durable half of a stream: an append-only event log, tickets, snapshots and keys.
+
+SQLite by default, PostgreSQL for many machines, one set of statements for both.
+Storage knows rows and bytes; what an event means is the stream's affair.
+"""
+
+from duelwise.storage.codec import JSON, pack, unpack
+from duelwise.storage.rows import OPEN_STATES, EventRow, KeyRow, SnapshotRow, StreamRow, TicketRow
+from duelwise.storage.store import Store, open_store
+from duelwise.storage.writer import Writer
+
+__all__ = [
+    "JSON",
+    "OPEN_STATES",
+    "EventRow",
+    "KeyRow",
+    "SnapshotRow",
+    "Store",
+    "StreamRow",
+    "TicketRow",
+    "Writer",
+    "open_store",
+    "pack",
+    "unpack",
+]

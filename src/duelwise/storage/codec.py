@@ -1,0 +1,62 @@
+"""Named values and arrays as versioned bytes: floats exactly, never pickle.
+
+    "DW" | version | 0 | length of header | header (JSON) | raw little-endian arrays
+
+The checksum lives beside the bytes, in the row that holds them.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from typing import cast
+
+import numpy as np
+
+from duelwise.errors import StorageFailure
+from duelwise.types import AnyArray, Snapshot
+
+JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
+
+MAGIC = b"DW"
+VERSION = 1
+_PREFIX = struct.Struct("<2sBBI")
+_KINDS = "biuf"  # booleans, integers, floats: what raw bytes can hold exactly
+
+
+def pack(fields: Mapping[str, JSON], arrays: Mapping[str, AnyArray]) -> bytes:
+    """Bytes from which `unpack` gives back equal fields and identical arrays."""
+    shapes: list[list[str | list[int]]] = []
+    parts: list[bytes] = [b"", b""]
+    for name, array in arrays.items():
+        if array.dtype.kind not in _KINDS:
+            raise TypeError(f"Array {name!r} has dtype {array.dtype}; only numbers and booleans are stored.")
+        shapes.append([name, array.dtype.newbyteorder("<").str, list(array.shape)])
+        parts.append(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+    header = json.dumps([fields, shapes], separators=(",", ":"), allow_nan=False).encode()
+    parts[0] = _PREFIX.pack(MAGIC, VERSION, 0, len(header))
+    parts[1] = header
+    return b"".join(parts)
+
+
+def unpack(data: bytes) -> tuple[dict[str, JSON], Snapshot]:
+    """The fields and arrays of `pack`; the arrays are fresh, aligned and writable."""
+    magic, version, _, length = _PREFIX.unpack_from(data) if len(data) >= _PREFIX.size else (b"", 0, 0, 0)
+    if magic != MAGIC or version != VERSION:
+        raise StorageFailure(
+            f"Stored bytes start with {data[:4]!r}; expected format {VERSION} of Duelwise. "
+            "Open this store with the version that wrote it, or a later one."
+        )
+    start = _PREFIX.size + length
+    fields, shapes = cast(
+        "tuple[dict[str, JSON], list[tuple[str, str, list[int]]]]", json.loads(data[_PREFIX.size : start])
+    )
+    arrays: Snapshot = {}
+    for name, dtype, shape in shapes:
+        kind = np.dtype(dtype)
+        count = int(np.prod(shape, dtype=np.int64))
+        # A copy: compiled kernels take aligned, writable arrays, and the bytes are neither.
+        arrays[name] = np.frombuffer(data, kind, count, start).reshape(shape).astype(kind.newbyteorder("="))
+        start += count * kind.itemsize
+    return fields, arrays

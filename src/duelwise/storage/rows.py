@@ -1,0 +1,83 @@
+"""The rows of the store as small values, and the checksum that guards them."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import NamedTuple
+
+OPEN_STATES = ("asked", "observed", "voted")
+"""States in which a ticket still waits for a vote, a context, or both."""
+
+_STAMP = struct.Struct("<qqd")
+NO_ROUND = -1  # the round of events that concern no single duel
+
+
+class StreamRow(NamedTuple):
+    id: int
+    name: str
+    uid: str  # told apart from a stream of the same name in another store
+    settings: str  # JSON
+    created_at: float
+    head: int  # number of the last event
+    rounds: int  # duels asked so far
+    generation: int  # raised when a repair rewrites history
+    damaged: int | None  # number of the first event known to be damaged
+
+
+class EventRow(NamedTuple):
+    seq: int  # 1, 2, 3, ... without gaps within a stream
+    kind: str
+    round: int
+    event_id: str | None  # the caller's own name for a request, unique within a stream
+    at: float  # seconds since the epoch
+    payload: bytes
+
+
+class TicketRow(NamedTuple):
+    """The state of one duel: what the log says of it so far."""
+
+    round: int
+    tag: str  # the part of the ticket that cannot be guessed from its number
+    state: str
+    asked_at: float
+    asked_seq: int
+    observed_seq: int | None
+    told_seq: int | None
+    closed_seq: int | None  # skipped, expired or retracted
+    outcome: float | None  # 1 when the first of the pair won, 0 the second, ½ a tie
+    source: str | None
+    swapped: bool  # the first of the pair was shown on the right
+
+
+class SnapshotRow(NamedTuple):
+    seq: int  # the state after this event
+    payload: bytes
+
+
+class KeyRow(NamedTuple):
+    name: str
+    role: str
+    stream: str | None  # None: every stream
+    hash: str
+    created_at: float
+    revoked_at: float | None
+
+
+def event_checksum(event: EventRow) -> int:
+    """CRC-32 of everything the row says."""
+    start = zlib.crc32(_STAMP.pack(event.seq, event.round, event.at))
+    words = f"{event.kind}\0{'' if event.event_id is None else '+' + event.event_id}\0".encode()
+    return zlib.crc32(event.payload, zlib.crc32(words, start))
+
+
+def is_intact(event: EventRow, checksum: object) -> bool:
+    try:
+        return event_checksum(event) == checksum
+    except (TypeError, struct.error):  # a damaged column may not even have its type
+        return False
+
+
+def snapshot_checksum(snapshot: SnapshotRow) -> int:
+    """CRC-32 of the state and of the number it belongs to."""
+    return zlib.crc32(snapshot.payload, snapshot.seq & 0xFFFF_FFFF)

@@ -1,0 +1,138 @@
+"""The tables, as the newest migration leaves them."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    text,
+)
+
+HEAD = "0001"  # the newest migration
+
+metadata = MetaData()
+
+streams = Table(
+    "streams",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String, nullable=False, unique=True),
+    Column("uid", String, nullable=False),
+    Column("settings", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("head", BigInteger, nullable=False),
+    Column("rounds", BigInteger, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("damaged", BigInteger),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("stream_id", Integer, ForeignKey("streams.id"), primary_key=True),
+    Column("seq", BigInteger, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("round", BigInteger, nullable=False),
+    Column("event_id", String),
+    Column("at", Double, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+    Column("checksum", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+_named = text("event_id IS NOT NULL")
+Index(
+    "events_by_event_id",
+    events.c.stream_id,
+    events.c.event_id,
+    unique=True,
+    sqlite_where=_named,
+    postgresql_where=_named,
+)
+_rewriting = text("kind IN ('retracted', 'rebuilt')")
+Index(
+    "events_that_rewrite",
+    events.c.stream_id,
+    events.c.seq,
+    sqlite_where=_rewriting,
+    postgresql_where=_rewriting,
+)
+
+tickets = Table(
+    "tickets",
+    metadata,
+    Column("stream_id", Integer, ForeignKey("streams.id"), primary_key=True),
+    Column("round", BigInteger, primary_key=True),
+    Column("tag", String, nullable=False),
+    Column("state", String, nullable=False),
+    Column("asked_at", Double, nullable=False),
+    Column("asked_seq", BigInteger, nullable=False),
+    Column("observed_seq", BigInteger),
+    Column("told_seq", BigInteger),
+    Column("closed_seq", BigInteger),
+    Column("outcome", Double),
+    Column("source", String),
+    Column("swapped", Boolean, nullable=False),
+    sqlite_with_rowid=False,
+)
+_open = text("state IN ('asked', 'observed', 'voted')")
+Index(
+    "tickets_open",
+    tickets.c.stream_id,
+    tickets.c.asked_at,
+    sqlite_where=_open,
+    postgresql_where=_open,
+)
+_sourced = text("source IS NOT NULL")
+Index(
+    "tickets_by_source",
+    tickets.c.stream_id,
+    tickets.c.source,
+    sqlite_where=_sourced,
+    postgresql_where=_sourced,
+)
+
+snapshots = Table(
+    "snapshots",
+    metadata,
+    Column("stream_id", Integer, ForeignKey("streams.id"), primary_key=True),
+    Column("seq", BigInteger, primary_key=True),
+    Column("payload", LargeBinary, nullable=False),
+    Column("checksum", BigInteger, nullable=False),
+)
+
+cut_events = Table(
+    "cut_events",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("stream_id", Integer, ForeignKey("streams.id"), nullable=False),
+    Column("cut_at", Double, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("seq", BigInteger, nullable=False),
+    Column("kind", String),
+    Column("round", BigInteger),
+    Column("event_id", String),
+    Column("at", Double),
+    Column("payload", LargeBinary),
+    Column("checksum", BigInteger),
+)
+
+keys = Table(
+    "keys",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("role", String, nullable=False),
+    Column("stream", String),
+    Column("hash", String, nullable=False, unique=True),
+    Column("created_at", Double, nullable=False),
+    Column("revoked_at", Double),
+)

@@ -1,0 +1,187 @@
+"""The store: streams by name, their logs, tickets and snapshots, in one database."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from duelwise.errors import StorageFailure, UnknownStream
+from duelwise.storage import schema
+from duelwise.storage.database import open_engine
+from duelwise.storage.keys import Keys
+from duelwise.storage.rows import EventRow, SnapshotRow, StreamRow, TicketRow, snapshot_checksum
+from duelwise.storage.writer import READ_CHUNK, Writer, read_events, read_tickets, write_snapshot
+
+SNAPSHOTS_KEPT = 3  # the newest is used; older ones in case it is damaged
+
+_stream_columns = [schema.streams.c[name] for name in StreamRow._fields]
+_STREAM_BY_ID = sa.select(*_stream_columns).where(schema.streams.c.id == sa.bindparam("of_stream"))
+_LOCKED_STREAM = _STREAM_BY_ID.with_for_update()
+
+
+def open_store(url: str) -> Store:
+    """The store at `sqlite:///file.db` or `postgresql://user@host/name`, migrated."""
+    return Store(open_engine(url))
+
+
+class Store:
+    """Reads take no lock and see a prefix of each log; `writing` locks one stream."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.keys = Keys(self._reading, self._changing)
+
+    @property
+    def url(self) -> str:
+        """The address, without its password."""
+        return self._engine.url.render_as_string()
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    # -- streams ------------------------------------------------------------------------
+
+    def create_stream(self, *, name: str, uid: str, settings: str, at: float) -> tuple[StreamRow, bool]:
+        """The stream of this name and whether it is new; an existing one is left as it is."""
+        values = {"name": name, "uid": uid, "settings": settings, "created_at": at}
+        try:
+            with self._changing() as connection:
+                connection.execute(
+                    sa.insert(schema.streams), values | {"head": 0, "rounds": 0, "generation": 0}
+                )
+        except IntegrityError:
+            return self.stream(name), False
+        return self.stream(name), True
+
+    def streams(self) -> list[StreamRow]:
+        with self._reading() as connection:
+            rows = connection.execute(sa.select(*_stream_columns).order_by(schema.streams.c.name))
+            return [StreamRow._make(row) for row in rows]
+
+    def stream(self, name: str) -> StreamRow:
+        query = sa.select(*_stream_columns).where(schema.streams.c.name == name)
+        with self._reading() as connection:
+            row = connection.execute(query).first()
+        if row is not None:
+            return StreamRow._make(row)
+        near = difflib.get_close_matches(name, [stream.name for stream in self.streams()], n=1, cutoff=0.4)
+        hint = f" Did you mean {near[0]!r}?" if near else " Create it first."
+        raise UnknownStream(f"There is no stream called {name!r} in {self.url}.{hint}")
+
+    def current(self, stream_id: int) -> StreamRow:
+        """The stream's row as it is now."""
+        with self._reading() as connection:
+            return StreamRow._make(connection.execute(_STREAM_BY_ID, {"of_stream": stream_id}).one())
+
+    def mark_damaged(self, stream_id: int, seq: int) -> None:
+        """Remember the first damaged event, so that every process refuses to write."""
+        table = schema.streams.c
+        earlier = sa.or_(table.damaged.is_(None), table.damaged > seq)
+        with self._changing() as connection:
+            connection.execute(
+                sa.update(schema.streams).where(table.id == stream_id, earlier).values(damaged=seq)
+            )
+
+    # -- the log ------------------------------------------------------------------------
+
+    @contextmanager
+    def writing(self, stream_id: int) -> Generator[Writer]:
+        """One transaction with the stream locked; committed when the block ends well."""
+        with _told_plainly(), self._engine.connect().execution_options(writes=True) as connection:
+            row = connection.execute(_LOCKED_STREAM, {"of_stream": stream_id}).one()
+            writer = Writer(connection, StreamRow._make(row))
+            yield writer
+            if writer.flush():
+                connection.commit()
+
+    def events(self, stream_id: int, *, after: int, upto: int) -> Iterator[EventRow]:
+        """Events after < seq ≤ upto in order, checked; read in chunks, so a long log fits."""
+        while after < upto:
+            with self._reading() as connection:
+                chunk = list(
+                    read_events(connection, stream_id, after=after, upto=min(upto, after + READ_CHUNK))
+                )
+            yield from chunk
+            after = chunk[-1].seq
+
+    def rewriting_events(self, stream_id: int, *, upto: int) -> list[EventRow]:
+        """The events `retracted` and `rebuilt`, which say what a fold leaves out."""
+        table = schema.events.c
+        query = (
+            sa.select(*[table[name] for name in EventRow._fields])
+            .where(
+                table.stream_id == stream_id,
+                table.seq <= upto,
+                table.kind.in_([sa.literal_column("'retracted'"), sa.literal_column("'rebuilt'")]),
+            )
+            .order_by(table.seq)
+        )
+        with self._reading() as connection:
+            return [EventRow._make(row) for row in connection.execute(query)]
+
+    def tickets(self, stream_id: int, rounds: Iterable[int]) -> dict[int, TicketRow]:
+        with self._reading() as connection:
+            return read_tickets(connection, stream_id, rounds)
+
+    # -- snapshots ----------------------------------------------------------------------
+
+    def add_snapshot(self, stream_id: int, snapshot: SnapshotRow) -> None:
+        """Keep a state to restart from, and drop all but the newest few."""
+        table = schema.snapshots
+        with self._changing() as connection:
+            write_snapshot(connection, stream_id, snapshot)
+            kept = (
+                sa.select(table.c.seq)
+                .where(table.c.stream_id == stream_id)
+                .order_by(table.c.seq.desc())
+                .limit(SNAPSHOTS_KEPT)
+            )
+            oldest = min(connection.execute(kept).scalars())
+            connection.execute(sa.delete(table).where(table.c.stream_id == stream_id, table.c.seq < oldest))
+
+    def snapshot(self, stream_id: int, *, upto: int) -> SnapshotRow | None:
+        """The newest intact snapshot of a state no later than `upto`."""
+        table = schema.snapshots.c
+        query = (
+            sa.select(table.seq, table.payload, table.checksum)
+            .where(table.stream_id == stream_id, table.seq <= upto)
+            .order_by(table.seq.desc())
+        )
+        with self._reading() as connection:
+            for seq, payload, checksum in connection.execute(query):
+                snapshot = SnapshotRow(seq, payload)
+                if snapshot_checksum(snapshot) == checksum:
+                    return snapshot
+        return None
+
+    # -- transactions -------------------------------------------------------------------
+
+    @contextmanager
+    def _reading(self) -> Generator[Connection]:
+        with _told_plainly(), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def _changing(self) -> Generator[Connection]:
+        with _told_plainly(), self._engine.connect().execution_options(writes=True) as connection:
+            yield connection
+            connection.commit()
+
+
+@contextmanager
+def _told_plainly() -> Generator[None]:
+    """Database errors in our words; a broken rule stays what it is, for the caller to judge."""
+    try:
+        yield
+    except IntegrityError:
+        raise
+    except SQLAlchemyError as error:
+        raise StorageFailure(
+            f"The database failed: {error.args[0] if error.args else error}. Nothing of this request was "
+            "acknowledged. Look at the disk and the server, then send it again: repeats are safe."
+        ) from error

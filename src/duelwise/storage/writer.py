@@ -1,0 +1,225 @@
+"""One transaction on one stream: look at tickets, append events, all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from duelwise.errors import Damaged
+from duelwise.storage import schema
+from duelwise.storage.rows import (
+    NO_ROUND,
+    OPEN_STATES,
+    EventRow,
+    SnapshotRow,
+    StreamRow,
+    TicketRow,
+    event_checksum,
+    is_intact,
+    snapshot_checksum,
+)
+
+READ_CHUNK = 2000  # events fetched at once
+
+_event_columns = [schema.events.c[name] for name in EventRow._fields]
+_ticket_columns = [schema.tickets.c[name] for name in TicketRow._fields]
+_stream_id: sa.BindParameter[int] = sa.bindparam("of_stream")
+
+_EVENTS_BETWEEN = (
+    sa.select(*_event_columns, schema.events.c.checksum)
+    .where(
+        schema.events.c.stream_id == _stream_id,
+        schema.events.c.seq > sa.bindparam("after"),
+        schema.events.c.seq <= sa.bindparam("upto"),
+    )
+    .order_by(schema.events.c.seq)
+    .limit(READ_CHUNK)
+)
+_TICKETS = sa.select(*_ticket_columns).where(
+    schema.tickets.c.stream_id == _stream_id,
+    schema.tickets.c.round.in_(sa.bindparam("rounds", expanding=True)),
+)
+_NAMED_EVENTS = sa.select(*_event_columns, schema.events.c.checksum).where(
+    schema.events.c.stream_id == _stream_id,
+    schema.events.c.event_id.in_(sa.bindparam("ids", expanding=True)),
+)
+_UPDATE_TICKET = (
+    sa.update(schema.tickets)
+    .where(schema.tickets.c.stream_id == _stream_id, schema.tickets.c.round == sa.bindparam("of_round"))
+    .values({name: sa.bindparam(name) for name in TicketRow._fields if name != "round"})
+)
+_UPDATE_HEAD = (
+    sa.update(schema.streams)
+    .where(schema.streams.c.id == _stream_id)
+    .values(head=sa.bindparam("new_head"), rounds=sa.bindparam("new_rounds"))
+)
+_INSERT_EVENT, _INSERT_TICKET = sa.insert(schema.events), sa.insert(schema.tickets)
+
+
+def checked(row: Iterable[object]) -> EventRow:
+    """The event of a fetched row (its columns and checksum), or the error that names it."""
+    *columns, checksum = row
+    event = EventRow._make(columns)
+    if not is_intact(event, checksum):
+        raise Damaged(
+            f"Event {event.seq} fails its checksum: its bytes are not what was recorded. "
+            "The stream can be read up to there; `repair` sets the row aside.",
+            seq=event.seq,
+        )
+    return event
+
+
+def read_events(connection: Connection, stream_id: int, *, after: int, upto: int) -> Iterator[EventRow]:
+    """Events after < seq ≤ upto in order; a damaged or missing one is an error that names it."""
+    while after < upto:
+        rows = connection.execute(
+            _EVENTS_BETWEEN, {"of_stream": stream_id, "after": after, "upto": upto}
+        ).all()
+        for row in rows:
+            event = checked(row)
+            if event.seq != after + 1:
+                raise _missing(after + 1)
+            after = event.seq
+            yield event
+        if not rows:
+            raise _missing(after + 1)
+
+
+def _missing(seq: int) -> Damaged:
+    return Damaged(
+        f"Event {seq} is missing from the log, which has later ones. "
+        "The stream can be read up to there; `repair` marks the gap.",
+        seq=seq,
+    )
+
+
+def read_tickets(connection: Connection, stream_id: int, rounds: Iterable[int]) -> dict[int, TicketRow]:
+    """The tickets of these rounds, those that exist."""
+    rows = connection.execute(_TICKETS, {"of_stream": stream_id, "rounds": list(rounds)})
+    return {ticket.round: ticket for ticket in map(TicketRow._make, rows)}
+
+
+class Writer:
+    """What a transaction has seen and will append; `flush` sends it to the database.
+
+    The stream's row is locked, so numbers are given in commit order: no reader
+    sees event n + 1 before event n.
+    """
+
+    def __init__(self, connection: Connection, stream: StreamRow) -> None:
+        self.connection = connection
+        self.stream = stream
+        self.head = stream.head
+        self.rounds = stream.rounds
+        self._events: list[EventRow] = []
+        self._tickets: dict[int, TicketRow] = {}
+
+    def events(self, *, after: int, upto: int) -> Iterator[EventRow]:
+        return read_events(self.connection, self.stream.id, after=after, upto=upto)
+
+    def event(self, seq: int) -> EventRow:
+        """One event, recorded or about to be."""
+        if seq > self.stream.head:
+            return self._events[seq - self.stream.head - 1]
+        return next(self.events(after=seq - 1, upto=seq))
+
+    def tickets(self, rounds: Iterable[int]) -> dict[int, TicketRow]:
+        return read_tickets(self.connection, self.stream.id, rounds)
+
+    def named(self, event_ids: Iterable[str]) -> dict[str, EventRow]:
+        """The events that carry these ids, those that exist."""
+        rows = self.connection.execute(_NAMED_EVENTS, {"of_stream": self.stream.id, "ids": list(event_ids)})
+        return {event.event_id: event for event in map(checked, rows) if event.event_id is not None}
+
+    def overdue(self, *, asked_before: float, limit: int) -> list[TicketRow]:
+        """Open tickets asked before a moment, oldest first."""
+        table = schema.tickets.c
+        query = (
+            sa.select(*_ticket_columns)
+            .where(
+                table.stream_id == self.stream.id,
+                table.asked_at < asked_before,
+                # Spelled out, not bound: only then do both planners use the partial index.
+                table.state.in_([sa.literal_column(f"'{state}'") for state in OPEN_STATES]),
+            )
+            .order_by(table.asked_at)
+            .limit(limit)
+        )
+        return [TicketRow._make(row) for row in self.connection.execute(query)]
+
+    def from_source(self, source: str, *, after: int, limit: int) -> list[TicketRow]:
+        """Tickets with a vote of this source and a round after the given one, in order."""
+        table = schema.tickets.c
+        query = (
+            sa.select(*_ticket_columns)
+            .where(table.stream_id == self.stream.id, table.source == source, table.round > after)
+            .order_by(table.round)
+            .limit(limit)
+        )
+        return [TicketRow._make(row) for row in self.connection.execute(query)]
+
+    def append(
+        self, kind: str, payload: bytes, *, at: float, round: int = NO_ROUND, event_id: str | None = None
+    ) -> int:
+        """Take the next number for an event."""
+        self.head += 1
+        self._events.append(EventRow(self.head, kind, round, event_id, at, payload))
+        return self.head
+
+    def next_round(self) -> int:
+        """Take the next round for a duel."""
+        self.rounds += 1
+        return self.rounds - 1
+
+    def put(self, ticket: TicketRow) -> None:
+        """The new state of a ticket."""
+        self._tickets[ticket.round] = ticket
+
+    def put_snapshot(self, snapshot: SnapshotRow) -> None:
+        """A state to restart from, beside the events of this transaction."""
+        write_snapshot(self.connection, self.stream.id, snapshot)
+
+    def flush(self) -> bool:
+        """Send all that was appended; False when there was nothing."""
+        if not self._events:
+            return False
+        of_stream = self.stream.id
+        self.connection.execute(
+            _INSERT_EVENT,
+            [
+                event._asdict() | {"stream_id": of_stream, "checksum": event_checksum(event)}
+                for event in self._events
+            ],
+        )
+        fresh = [t._asdict() | {"stream_id": of_stream} for t in self._tickets.values() if self._is_new(t)]
+        known = [_changes(t, of_stream) for t in self._tickets.values() if not self._is_new(t)]
+        if fresh:
+            self.connection.execute(_INSERT_TICKET, fresh)
+        if known:
+            self.connection.execute(_UPDATE_TICKET, known)
+        self.connection.execute(
+            _UPDATE_HEAD, {"of_stream": of_stream, "new_head": self.head, "new_rounds": self.rounds}
+        )
+        return True
+
+    def _is_new(self, ticket: TicketRow) -> bool:
+        return ticket.round >= self.stream.rounds
+
+
+def _changes(ticket: TicketRow, stream_id: int) -> dict[str, object]:
+    values: dict[str, object] = ticket._asdict()
+    values["of_round"] = values.pop("round")
+    values["of_stream"] = stream_id
+    return values
+
+
+def write_snapshot(connection: Connection, stream_id: int, snapshot: SnapshotRow) -> None:
+    """Replace what may be there: a state after the same event is the same state."""
+    table = schema.snapshots
+    connection.execute(sa.delete(table).where(table.c.stream_id == stream_id, table.c.seq == snapshot.seq))
+    connection.execute(
+        sa.insert(table),
+        snapshot._asdict() | {"stream_id": stream_id, "checksum": snapshot_checksum(snapshot)},
+    )

@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from duelwise.errors import StorageFailure
+from duelwise.storage import pack, unpack
+
+scalars = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+)
+arrays = hnp.arrays(
+    st.sampled_from([np.float64, np.int64, np.bool_, np.uint8, np.float32]),
+    hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4),
+)
+
+
+@given(st.dictionaries(st.text(), scalars, max_size=4), st.dictionaries(st.text(), arrays, max_size=3))
+def test_what_is_packed_comes_back_bit_for_bit(fields, named):
+    fields_back, named_back = unpack(pack(fields, named))
+    assert fields_back == fields
+    assert named_back.keys() == named.keys()
+    for name, array in named.items():
+        back = named_back[name]
+        assert (back.dtype, back.shape, back.tobytes()) == (array.dtype, array.shape, array.tobytes())
+        assert back.flags.writeable
+        assert back.flags.aligned
+
+
+def test_strided_arrays_keep_their_order():
+    array = np.arange(12.0).reshape(3, 4).T[::2]
+    assert np.array_equal(unpack(pack({}, {"a": array}))[1]["a"], array)
+
+
+def test_objects_are_refused():
+    with pytest.raises(TypeError, match="only numbers"):
+        pack({}, {"a": np.array([{}])})
+
+
+@pytest.mark.parametrize("data", [b"", b"DW", b"DW\x02\x00\x00\x00\x00\x00", b"PK\x01\x00\x02\x00\x00\x00[]"])
+def test_foreign_bytes_are_refused(data):
+    with pytest.raises(StorageFailure, match="expected format 1"):
+        unpack(data)
