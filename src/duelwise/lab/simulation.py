@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +13,8 @@ from duelwise.lab.regret import distinct_regret, regret
 from duelwise.lab.scenario import Scenario
 from duelwise.lab.world import World
 from duelwise.learning.compiled import compiled
-from duelwise.types import AnyArray, Array, Contexts, Duel, IntArray
-
-if TYPE_CHECKING:
-    from duelwise.learning.learner import Learner
+from duelwise.learning.learner import Learner
+from duelwise.types import AnyArray, Array, Contexts, IntArray
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,6 @@ def simulate(
     for t in range(horizon):
         x = world.contexts(t)
         duel = learner.choose(x)
-        _check_fresh(duel, t)
         learner.serve(duel)
         truth = world.reveal(t, x)
         y = _of_pair(truth.y, duel.arms, learner.post_dim)
@@ -107,17 +103,14 @@ def _empty(runs: int, horizon: int) -> Trajectory:
     )
 
 
-def _check_fresh(duel: Duel, t: int) -> None:
-    if duel.round != t:
-        raise InvalidInput(
-            f"The learner served round {duel.round} where the simulation is at round {t}. "
-            "Expected a learner that has served nothing yet: make a new one for each simulation."
-        )
-
-
 def _check(learner: Learner, world: World, horizon: int) -> None:
     """Refuse a learner that does not fit the world, and a world that does not keep its own shapes."""
     check_whole("horizon", horizon, least=1)
+    if learner.round != 0:
+        raise InvalidInput(
+            f"The learner has already served {learner.round} rounds. Expected one that has served "
+            "nothing yet: make a new one for each simulation."
+        )
     if (learner.runs, learner.context_dim) != (world.runs, world.context_dim):
         raise InvalidInput(
             f"The learner is for {learner.runs} runs and {learner.context_dim} context coordinates; "
