@@ -6,7 +6,7 @@ from duelwise.errors import InvalidInput
 from duelwise.lab.corruptions import RandomCorruption, StrategicCorruption
 from duelwise.lab.delays import ConstantDelay, GaussianDelay, StrategicDelay
 from duelwise.lab.regret import distinct_regret, regret
-from duelwise.lab.scenario import Scenario
+from duelwise.lab.scenario import Chainable, Scenario
 from duelwise.lab.simulation import Trajectory, simulate
 from duelwise.lab.world import LinearWorld, Truth
 from duelwise.types import Array, IntArray
@@ -109,7 +109,7 @@ def test_progress_hears_every_round() -> None:
     assert heard == [1, 2, 3, 4]
 
 
-class Coins:
+class Coins(Chainable):
     """A user's own world: two arms, no seed, no run numbers."""
 
     runs, context_dim, post_dim, arms = 2, 1, 0, 2
@@ -130,6 +130,14 @@ def test_a_users_own_world_needs_no_more_than_the_protocol() -> None:
     _, trajectory = play(scenario.with_corruption(RandomCorruption(budget=9, probability=1.0)))
     np.testing.assert_array_equal(trajectory.flips_spent, 0)  # a tie cannot be flipped
     assert set(np.unique(trajectory.regret)) <= {0.0, 0.5, 1.0}
+
+
+def test_a_users_own_world_chains_like_ours() -> None:
+    delay, corruption = ConstantDelay(rounds=1), StrategicCorruption(budget=2)
+    chained = Coins().with_corruption(corruption).with_delay(delay)
+    assert (chained.delay, chained.corruption) == (delay, corruption)
+    again = Coins().with_delay(delay).with_corruption(corruption)
+    assert (again.delay, again.corruption) == (delay, corruption)
 
 
 class Crooked(Coins):

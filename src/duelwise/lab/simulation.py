@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from duelwise.errors import InvalidInput
 from duelwise.lab.checks import check_whole
@@ -23,7 +24,7 @@ class Trajectory:
 
     regret: Array  # (R, T) each round's regret, from the best arm served twice
     distinct_regret: Array  # (R, T) the same from the best two different arms
-    arms: IntArray  # (R, T, 2)
+    arms: NDArray[np.int32]  # (R, T, 2) half the memory of int64: horizons may be long
     told: IntArray  # (R,) votes that arrived within the horizon
     flips_spent: IntArray  # (R,) votes that were lies
     delay_spent: IntArray  # (R,) sum of all delays
@@ -96,7 +97,7 @@ def _empty(runs: int, horizon: int) -> Trajectory:
     return Trajectory(
         regret=np.zeros((runs, horizon)),
         distinct_regret=np.zeros((runs, horizon)),
-        arms=np.zeros((runs, horizon, 2), np.int64),
+        arms=np.zeros((runs, horizon, 2), np.int32),
         told=np.zeros(runs, np.int64),
         flips_spent=np.zeros(runs, np.int64),
         delay_spent=np.zeros(runs, np.int64),

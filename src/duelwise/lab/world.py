@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -83,8 +84,8 @@ class LinearWorld(Chainable):
 
     scaling="published": Θ* = context_scale · N(0, I) on x and post_scale · N(0, I) on y.
     scaling="normalised": Θ* standard normal, divided by its norm and multiplied by norm_bound, M;
-    x and y both multiplied by one constant s, the largest with ‖z‖ = ‖(x, y)‖ ≤ ½ whatever is
-    drawn, so the learner meets y = s φ(x / s) + s ε.
+    x and y both multiplied by one constant s, so small that ‖z‖ = ‖(x, y)‖ ≤ ½ whatever is drawn:
+    the learner meets y = s φ(x / s) + s ε.
 
     `runs` is a number R of runs, 0 … R-1, or a list of run numbers, which may repeat: entries
     with one number see the same draws. `post_dim` keeps only the first coordinates of y.
@@ -107,10 +108,7 @@ class LinearWorld(Chainable):
         post_scale: float = 5.0,  # published code
     ) -> None:
         self.run_numbers = _run_numbers(runs)
-        check_whole("context_dim", context_dim, least=1)
-        check_whole("arms", arms, least=2)
-        check_whole("seed", seed, least=0)
-        check_number("noise", noise, least=0.0)
+        _check_sizes(context_dim, arms, seed, noise)
         check_name("link", link, QUANTILES)
         check_name("scaling", scaling, get_args(Scaling))
         self.context_dim, self.arms, self.seed, self.noise = context_dim, arms, seed, noise
@@ -119,13 +117,15 @@ class LinearWorld(Chainable):
         self._distinct = tuple(dict.fromkeys(self.run_numbers))
         self._entry = np.array([self._distinct.index(run) for run in self.run_numbers])  # (R,)
         if scaling == "normalised":
-            self._scale, self._theta = self._largest_scale(), self._normalised_theta(norm_bound)
+            scale, self._theta = self._safe_scale(), self._normalised_theta(norm_bound)
+            self._map = _scaled(self.mapping, scale)
         else:
-            self._scale, self._theta = 1.0, self._published_theta(context_scale, post_scale)
+            scale, self._theta = 1.0, self._published_theta(context_scale, post_scale)
+            self._map = self.mapping
         self._quantile = QUANTILES[link]
-        self._context_draws = self._uniform_draws("contexts", arms, context_dim)
-        self._noise_draws = self._uniform_draws("noise", arms, self.post_dim)
-        self._vote_draws = self._uniform_draws("votes")
+        self._context_draws = self._uniform_draws("contexts", scale * math.pi, (arms, context_dim))
+        self._noise_draws = self._uniform_draws("noise", scale * SQRT3 * noise, (arms, self.post_dim))
+        self._vote_draws = RoundDraws(seed, "votes", self._distinct, lambda rng, rounds: rng.random(rounds))
         self._number, self._block = 0, self._draw_block(0)
 
     @property
@@ -140,7 +140,7 @@ class LinearWorld(Chainable):
 
     def phi(self, x: Array) -> Array:
         """The mean of y given x: s φ(x / s), s = 1 as published.  # (..., dx) → (..., dy)"""
-        return self._scale * self.mapping(x / self._scale)[..., : self.post_dim]
+        return self._map(x)[..., : self.post_dim]
 
     def contexts(self, t: int) -> Array:
         """(R, K, dx) a copy, so nobody can change the world."""
@@ -165,24 +165,22 @@ class LinearWorld(Chainable):
         return self._block
 
     def _draw_block(self, number: int) -> _Block:
-        x = self._scale * math.pi * (2.0 * self._context_draws.block(number) - 1.0)
+        x = self._context_draws.block(number)
         mean = self.phi(x)
-        expected = self._utility(x, mean)
+        expected = _utility(x, mean, self._theta)
         hurdle = self._quantile(self._vote_draws.block(number))
         if self.noise == 0.0:
             return _Block(x, mean, expected, expected, hurdle)
-        reach = self._scale * SQRT3 * self.noise
-        y = mean + reach * (2.0 * self._noise_draws.block(number) - 1.0)
-        return _Block(x, y, self._utility(x, y), expected, hurdle)
+        y = mean + self._noise_draws.block(number)
+        return _Block(x, y, _utility(x, y, self._theta), expected, hurdle)
 
-    def _utility(self, x: Array, y: Array) -> Array:
-        """⟨Θ*, (x, y)⟩  # (BLOCK, U, K, dx), (BLOCK, U, K, dy) → (BLOCK, U, K)"""
-        on_x, on_y = self._theta[:, : self.context_dim, None], self._theta[:, self.context_dim :, None]
-        return (x @ on_x + y @ on_y)[..., 0]
-
-    def _uniform_draws(self, purpose: str, *shape: int) -> RoundDraws:
+    def _uniform_draws(self, purpose: str, reach: float, shape: tuple[int, ...]) -> RoundDraws:
+        """Uniform on [-reach, reach]."""
         return RoundDraws(
-            self.seed, purpose, self._distinct, lambda rng, rounds: rng.random((rounds, *shape))
+            self.seed,
+            purpose,
+            self._distinct,
+            lambda rng, rounds: rng.uniform(-reach, reach, (rounds, *shape)),
         )
 
     def _normal_theta(self) -> Array:
@@ -202,10 +200,25 @@ class LinearWorld(Chainable):
         theta = self._normal_theta()
         return norm_bound * theta / np.linalg.norm(theta, axis=1, keepdims=True)
 
-    def _largest_scale(self) -> float:
+    def _safe_scale(self) -> float:
         """s = ½ / √(dx π² + dy (largest |φ_j| + √3 noise)²)"""
         largest = bound_of(self.mapping) + SQRT3 * self.noise
         return 0.5 / math.sqrt(self.context_dim * math.pi**2 + self.post_dim * largest**2)
+
+
+@compiled
+def _utility(x: Array, y: Array, theta: Array) -> Array:
+    """⟨Θ*, (x, y)⟩  # (BLOCK, U, K, dx), (BLOCK, U, K, dy), (U, d) → (BLOCK, U, K)"""
+    rounds, runs, arms, dx = x.shape
+    utility = np.zeros((rounds, runs, arms))
+    for t in range(rounds):
+        for r in range(runs):
+            for k in range(arms):
+                for i in range(dx):
+                    utility[t, r, k] += theta[r, i] * x[t, r, k, i]
+                for j in range(y.shape[3]):
+                    utility[t, r, k] += theta[r, dx + j] * y[t, r, k, j]
+    return utility
 
 
 @compiled
@@ -215,6 +228,22 @@ def _clears(utility: Array, arms: IntArray, hurdle: Array, entry: IntArray) -> A
     for r in range(len(arms)):
         outcome[r] = 1.0 if utility[r, arms[r, 0]] - utility[r, arms[r, 1]] > hurdle[entry[r]] else 0.0
     return outcome
+
+
+def _scaled(mapping: Mapping, scale: float) -> Mapping:
+    """s φ(x / s): what φ becomes when x and y are both multiplied by s."""
+
+    def function(x: Array) -> Array:
+        return scale * mapping(x / scale)
+
+    return replace(mapping, function=function)
+
+
+def _check_sizes(context_dim: int, arms: int, seed: int, noise: float) -> None:
+    check_whole("context_dim", context_dim, least=1)
+    check_whole("arms", arms, least=2)
+    check_whole("seed", seed, least=0)
+    check_number("noise", noise, least=0.0)
 
 
 def _run_numbers(runs: int | Sequence[int]) -> tuple[int, ...]:
