@@ -14,7 +14,7 @@ import numpy as np
 
 from duelwise.errors import InvalidInput
 from duelwise.learning import online
-from duelwise.learning.geometry import Geometry
+from duelwise.learning.geometry import REFACTOR_EVERY, Geometry
 from duelwise.learning.maximum_likelihood import solve_runs, solve_runs_in_parallel
 from duelwise.types import Array, IntArray, Snapshot
 
@@ -86,7 +86,7 @@ class MaximumLikelihood:
         self._outcome = np.empty((runs, 64))
 
     def learn(self, votes: Arrivals, arrived: Geometry) -> None:
-        self._make_room(int(np.diff(votes.start).max(initial=0)))
+        self._make_room(len(votes.outcome))
         online.arrive_and_remember(
             *votes, arrived.matrix, arrived.inverse, arrived.log_det, arrived.moves, self._curvature,
             self._z, self._weight, self._outcome, self.count,
@@ -200,7 +200,8 @@ class SinglePass:
             self.theta, self._link, self._settings.step_size, self._settings.norm_bound,
             hessian.matrix, hessian.inverse, hessian.log_det, hessian.moves,
         )  # fmt: skip
-        hessian.refactor()
+        if hessian.moves.max() >= REFACTOR_EVERY:
+            hessian.refactor()
 
     def snapshot(self) -> Snapshot:
         return {"theta": self.theta} | {f"hessian.{k}": v for k, v in self._hessian.snapshot().items()}

@@ -10,7 +10,7 @@ import numpy as np
 from duelwise.errors import AlreadyTold, InvalidInput, UnknownRound
 from duelwise.learning import receiving
 from duelwise.learning.estimation import Arrivals, Estimator
-from duelwise.learning.geometry import Geometry
+from duelwise.learning.geometry import REFACTOR_EVERY, Geometry
 from duelwise.learning.links import link_code
 from duelwise.learning.pending import DONE, FREE, Pending
 from duelwise.learning.post_serving.model import PostServing
@@ -29,6 +29,9 @@ class Learned(NamedTuple):
     run: IntArray  # (n,)
     round: IntArray  # (n,)
     weight: Array  # (n,)
+
+
+NOTHING = Learned(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
 
 
 class Learner(Protocol):
@@ -114,12 +117,11 @@ class DuelingLearner:
         explored = self.served_geometry if self._geometry == "served" else self.arrived_geometry
         known = Known(self.round, self.served_geometry, self.pending, self._ridge, self._curvature)
         view = View(
-            self.round, np.concatenate([x, predicted], axis=2), self.theta, explored.inverse,
+            self.round, np.concatenate((x, predicted), 2), self.theta, explored.inverse,
             self._width.at(known), self._distinct, self._noise,
         )  # fmt: skip
         arms = self._select.pairs(view)
-        rows = np.arange(self.runs)[:, None]
-        return Duel(self.round, arms, x[rows, arms], predicted[rows, arms])
+        return Duel(self.round, arms, *receiving.pair_features(x, predicted, arms))
 
     def serve(self, duel: Duel) -> None:
         """Register a duel that was chosen, recorded or imported."""
@@ -139,7 +141,7 @@ class DuelingLearner:
                 f"The duel has predictions of shape {duel.predicted.shape}; "
                 f"expected {(*pair, self.post_dim)}: two rows of post_dim for each run."
             )
-        if not (np.isfinite(duel.x).all() and np.isfinite(duel.predicted).all()):
+        if not (receiving.all_finite(duel.x) and receiving.all_finite(duel.predicted)):
             raise InvalidInput("The duel's features hold NaN or infinity; every value must be finite.")
         self.pending.add(duel)
 
@@ -151,28 +153,27 @@ class DuelingLearner:
         verdict, at = receiving.check_contexts(run, round, y, p.index, p.base, p.next_round, p.state, slots)
         if verdict != receiving.FINE:
             self._refuse("context", verdict, int(run[at]), int(round[at]))
-        receiving.observe(
+        had_vote, moves = receiving.observe(
             run, slots, y, self._observed, self._clip, self._curvature,
-            p.state, p.x, p.predicted, p.dz, p.weight, p.leverage,
+            p.state, p.outcome, p.x, p.predicted, p.dz, p.weight, p.leverage,
             V.matrix, V.inverse, V.log_det, V.moves,
             self.prediction_error, self.context_spread, self.context_mean, self.contexts_seen,
         )  # fmt: skip
-        V.refactor()
-        self.post_serving.learn(run, p.x[slots, run], y)
-        return self._learn_ready(run, slots)
+        if moves >= REFACTOR_EVERY:
+            V.refactor()
+        self.post_serving.learn(run, receiving.gather_pairs(p.x, slots, run), y)
+        return self._learn_ready(run, slots) if had_vote else NOTHING
 
     def tell(self, votes: Votes) -> Learned:
         """Algorithm 1, steps 3 and 4: outcomes arrive; W and Θ̂ move. A vote before its y waits for it."""
         p = self.pending
         run, round, vote = self._checked_votes(votes)
         slots = np.empty(run.shape[0], dtype=np.int64)
-        verdict, at = receiving.check_votes(
-            run, round, vote, p.index, p.base, p.next_round, p.state, p.outcome, slots
+        verdict, at = receiving.take_votes(
+            run, round, vote, p.index, p.base, p.next_round, p.state, p.outcome, p.out, slots
         )
         if verdict != receiving.FINE:
             self._refuse("vote", verdict, int(run[at]), int(round[at]), float(vote[at]))
-        p.outcome[slots, run] = vote
-        np.subtract.at(p.out, run, 1)
         return self._learn_ready(run, slots)
 
     def forget(self, run: int, round: int) -> None:
@@ -221,16 +222,16 @@ class DuelingLearner:
     def _learn_ready(self, run: IntArray, slots: IntArray) -> Learned:
         """Learn from those of these duels that now have both context and vote."""
         p, W = self.pending, self.arrived_geometry
-        start, ready, dz, weight, vote = receiving.take_ready(
+        start, run, slots, dz, weight, vote = receiving.take_ready(
             run, slots, self.runs, p.round, p.state, p.outcome, p.dz, p.weight
         )
-        counts = np.diff(start)
-        learned = Learned(np.repeat(np.arange(self.runs), counts), p.round[ready], weight)
-        if ready.shape[0]:
+        learned = Learned(run, p.round[slots], weight)
+        if slots.shape[0]:
             self.estimate.learn(Arrivals(start, dz, weight, vote, self._clip_on_arrival), W)
-            W.refactor()
-            self.votes += counts
-            p.release(ready)
+            if W.moves.max() >= REFACTOR_EVERY:
+                W.refactor()
+            self.votes += start[1:] - start[:-1]
+            p.release(slots)
         return learned
 
     def _checked_candidates(self, x: Array) -> Array:
@@ -242,7 +243,7 @@ class DuelingLearner:
             )
         if x.shape[1] < 2:
             raise InvalidInput(f"There are {x.shape[1]} candidates; a duel needs at least two.")
-        if not np.isfinite(x).all():
+        if not receiving.all_finite(x):
             run, arm, feature = np.argwhere(~np.isfinite(x))[0].tolist()
             raise InvalidInput(
                 f"Feature {feature} of candidate {arm} in run {run} is {x[run, arm, feature]}; "

@@ -57,11 +57,11 @@ def check_contexts(
 
 
 @compiled
-def check_votes(
+def take_votes(
     run: IntArray, round: IntArray, vote: Array, index: IntArray, base: int, next_round: int,
-    state: IntArray, outcome: Array, slots: IntArray,
+    state: IntArray, outcome: Array, out: IntArray, slots: IntArray,
 ) -> tuple[int, int]:  # fmt: skip
-    """Whether every vote is 0, ½ or 1 and its duel waits for one: vote (n,)."""
+    """Write every vote (n,) to its waiting duel, if each is 0, ½ or 1 and its duel waits for one; else none."""
     verdict, at = find(run, round, index, base, next_round, state.shape[1], slots)
     if verdict != FINE:
         return verdict, at
@@ -70,28 +70,34 @@ def check_votes(
             return FINISHED, i
         if vote[i] != 0.0 and vote[i] != 0.5 and vote[i] != 1.0:
             return NO_OUTCOME, i
-    marked = 0
-    while marked < run.shape[0] and np.isnan(outcome[slots[marked], run[marked]]):
-        outcome[slots[marked], run[marked]] = vote[marked]
-        marked += 1
-    for i in range(marked):
+    written = 0
+    while written < run.shape[0] and np.isnan(outcome[slots[written], run[written]]):
+        outcome[slots[written], run[written]] = vote[written]
+        out[run[written]] -= 1
+        written += 1
+    if written == run.shape[0]:
+        return FINE, 0
+    for i in range(written):
         outcome[slots[i], run[i]] = np.nan
-    return (FINE, 0) if marked == run.shape[0] else (REPEATED, marked)
+        out[run[i]] += 1
+    return REPEATED, written
 
 
 @compiled
 def observe(
     run: IntArray, slots: IntArray, y: Array, use_observed: bool, clip: Array, curvature: Array,
-    state: IntArray, x: Array, predicted: Array, dz: Array, weight: Array, norm: Array,
+    state: IntArray, outcome: Array, x: Array, predicted: Array, dz: Array, weight: Array, norm: Array,
     matrix: Array, inverse: Array, log_det: Array, moves: IntArray,
     error: Array, spread: Array, mean: Array, seen: IntArray,
-) -> None:  # fmt: skip
+) -> tuple[int, int]:  # fmt: skip
     """Fix Δz and ω of each duel, move V by it, and keep score of φ̂'s predictions.
 
     ω is (4) in V before this duel; V moves by (1). Prequential: error (R,) sums the squared
     error of the predictions made at serving, spread (R,) the squared deviation of y from its
-    running mean (R, dy), so that their ratio says what φ̂ explains.
+    running mean (R, dy), so that their ratio says what φ̂ explains. Returns how many of the duels
+    had a vote waiting, and the most moves any V has made.
     """
+    had_vote, most = 0, 0
     dx, dy = x.shape[3], y.shape[2]
     for i in range(run.shape[0]):
         r, s = run[i], slots[i]
@@ -114,22 +120,23 @@ def observe(
         log_det[r] += add_duel(matrix[r], inverse[r], dz[s, r], curvature[r] * weight[s, r])
         moves[r] += 1
         state[s, r] = OBSERVED
+        had_vote += not np.isnan(outcome[s, r])
+        most = max(most, moves[r])
+    return had_vote, most
 
 
 @compiled
 def take_ready(
     run: IntArray, slots: IntArray, runs: int, round: IntArray, state: IntArray, outcome: Array,
     dz: Array, weight: Array,
-) -> tuple[IntArray, IntArray, Array, Array, Array]:  # fmt: skip
+) -> tuple[IntArray, IntArray, IntArray, Array, Array, Array]:  # fmt: skip
     """Of these duels, those that have both context and vote: done, and out of waiting.
 
-    Sorted by run and serving order: where each run's begin (R + 1,), their slots (n,),
+    Sorted by run and serving order: where each run's begin (R + 1,), their runs and slots (n,),
     Δz (n, d), ω (n,) and votes (n,).
     """
-    n = 0
-    key = np.empty(run.shape[0], dtype=np.int64)
-    most = round.max() + 1
-    chosen = np.empty(run.shape[0], dtype=np.int64)
+    n, most = 0, round.max() + 1
+    key, chosen = np.empty(run.shape[0], dtype=np.int64), np.empty(run.shape[0], dtype=np.int64)
     start = np.zeros(runs + 1, dtype=np.int64)
     for i in range(run.shape[0]):
         if state[slots[i], run[i]] == OBSERVED and not np.isnan(outcome[slots[i], run[i]]):
@@ -140,14 +147,42 @@ def take_ready(
     for r in range(runs):
         start[r + 1] += start[r]
     order = np.argsort(key[:n], kind="mergesort")
-    ready, ready_dz = np.empty(n, dtype=np.int64), np.empty((n, dz.shape[2]))
-    ready_weight, ready_vote = np.empty(n), np.empty(n)
+    ready_run, ready_slot = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    ready_dz, ready_weight, ready_vote = np.empty((n, dz.shape[2])), np.empty(n), np.empty(n)
     for k in range(n):
         i = chosen[order[k]]
         r, s = run[i], slots[i]
-        ready[k] = s
-        ready_dz[k] = dz[s, r]
-        ready_weight[k] = weight[s, r]
-        ready_vote[k] = outcome[s, r]
+        ready_run[k], ready_slot[k] = r, s
+        ready_dz[k], ready_weight[k], ready_vote[k] = dz[s, r], weight[s, r], outcome[s, r]
         state[s, r] = DONE
-    return start, ready, ready_dz, ready_weight, ready_vote
+    return start, ready_run, ready_slot, ready_dz, ready_weight, ready_vote
+
+
+@compiled
+def pair_features(x: Array, predicted: Array, arms: IntArray) -> tuple[Array, Array]:
+    """x (R, K, dx), predicted (R, K, dy), arms (R, 2) → (R, 2, dx), (R, 2, dy) of the two."""
+    runs = arms.shape[0]
+    pair_x, pair_predicted = np.empty((runs, 2, x.shape[2])), np.empty((runs, 2, predicted.shape[2]))
+    for r in range(runs):
+        for side in range(2):
+            pair_x[r, side] = x[r, arms[r, side]]
+            pair_predicted[r, side] = predicted[r, arms[r, side]]
+    return pair_x, pair_predicted
+
+
+@compiled
+def gather_pairs(x: Array, slots: IntArray, run: IntArray) -> Array:
+    """x (slots, R, 2, dx) → (n, 2, dx) of the duels named."""
+    out = np.empty((run.shape[0], 2, x.shape[3]))
+    for i in range(run.shape[0]):
+        out[i] = x[slots[i], run[i]]
+    return out
+
+
+@compiled
+def all_finite(values: Array) -> bool:
+    """Whether no value is NaN or infinite: any contiguous array."""
+    for value in values.ravel():
+        if not np.isfinite(value):
+            return False
+    return True

@@ -15,9 +15,9 @@ instead. docs/departures.md says where the paper's text, listing and code disagr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Literal, Required, TypedDict, Unpack
+from typing import Literal, Protocol, Required, TypedDict, Unpack
 
 from duelwise.errors import unknown_name
 from duelwise.learning import radii
@@ -109,7 +109,10 @@ class Options(TypedDict, total=False):
     confidence: float
 
 
-Recipe = Callable[[Unpack[Options]], DuelingLearner]
+class Recipe(Protocol):
+    """Names the parts of one algorithm together."""
+
+    def __call__(self, **options: Unpack[Options]) -> DuelingLearner: ...
 
 
 def rcdp_ucb(**options: Unpack[Options]) -> DuelingLearner:

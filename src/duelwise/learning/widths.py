@@ -35,8 +35,7 @@ class ConstantWidth:
     value: float | Array
 
     def at(self, known: Known) -> Array:
-        width = np.asarray(self.value, dtype=np.float64)
-        return np.broadcast_to(width, known.regularisation.shape)
+        return np.full(known.regularisation.shape, self.value, dtype=np.float64)
 
     def __post_init__(self) -> None:
         if not np.all(np.asarray(self.value) >= 0):
