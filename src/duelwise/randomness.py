@@ -45,8 +45,10 @@ class RoundDraws:
     def block(self, number: int) -> Array:
         """(BLOCK, R, ...) the draws of a block of rounds."""
         if number != self._block:
-            once = {run: self._draw(generator(self._seed, self._purpose, run, number), BLOCK)
-                    for run in dict.fromkeys(self._runs)}
+            once = {
+                run: self._draw(generator(self._seed, self._purpose, run, number), BLOCK)
+                for run in dict.fromkeys(self._runs)
+            }
             self._values = np.ascontiguousarray(np.stack([once[run] for run in self._runs], axis=1))
             self._block = number
         return self._values

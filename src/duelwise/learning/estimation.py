@@ -45,7 +45,9 @@ class Estimate(Protocol):
 class Estimator(Protocol):
     """The frozen configuration of an estimate."""
 
-    def start(self, *, runs: int, dim: int, link: int, regularisation: Array, curvature: Array) -> Estimate: ...
+    def start(
+        self, *, runs: int, dim: int, link: int, regularisation: Array, curvature: Array
+    ) -> Estimate: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,9 +138,7 @@ class MaximumLikelihood:
 class OneStep:
     """Listing 1: θ ← θ + W⁻¹ ω(o - g(θᵀ Δz))Δz, with W after the vote was added. O(d²) per vote."""
 
-    def start(
-        self, *, runs: int, dim: int, link: int, regularisation: Array, curvature: Array
-    ) -> OnlineStep:
+    def start(self, *, runs: int, dim: int, link: int, regularisation: Array, curvature: Array) -> OnlineStep:
         return OnlineStep(runs, dim, link, curvature)
 
 
@@ -173,9 +173,7 @@ class OnePass:
     step_size: float = 1.0  # η
     norm_bound: float = np.inf  # B
 
-    def start(
-        self, *, runs: int, dim: int, link: int, regularisation: Array, curvature: Array
-    ) -> SinglePass:
+    def start(self, *, runs: int, dim: int, link: int, regularisation: Array, curvature: Array) -> SinglePass:
         if not self.step_size > 0 or not self.norm_bound > 0:
             raise InvalidInput(
                 f"step_size is {self.step_size} and norm_bound {self.norm_bound}; both must be positive."

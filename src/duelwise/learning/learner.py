@@ -89,7 +89,11 @@ class DuelingLearner:
         )
         self.post_dim = post_dim
         self.estimate = estimate.start(
-            runs=self.runs, dim=dim, link=link_code(link), regularisation=self._ridge, curvature=self._curvature
+            runs=self.runs,
+            dim=dim,
+            link=link_code(link),
+            regularisation=self._ridge,
+            curvature=self._curvature,
         )
         self.served_geometry = Geometry(runs=self.runs, dim=dim, regularisation=self._ridge)
         self.arrived_geometry = Geometry(runs=self.runs, dim=dim, regularisation=self._ridge)
@@ -199,7 +203,9 @@ class DuelingLearner:
     def snapshot(self) -> Snapshot:
         """The whole state as copies of named arrays."""
         parts = self._state_parts()
-        state = {f"{part}.{name}": value for part, held in parts.items() for name, value in held.snapshot().items()}
+        state = {
+            f"{part}.{name}": value for part, held in parts.items() for name, value in held.snapshot().items()
+        }
         state |= {f"learner.{name}": getattr(self, name) for name in self._OWN}
         return {name: np.array(value) for name, value in state.items()}
 

@@ -80,7 +80,15 @@ def margins(z: Array, theta: Array, n: int, out: Array) -> None:
 
 @compiled
 def score(
-    z: Array, weight: Array, outcome: Array, n: int, theta: Array, ridge: float, link: int, work: Array, out: Array
+    z: Array,
+    weight: Array,
+    outcome: Array,
+    n: int,
+    theta: Array,
+    ridge: float,
+    link: int,
+    work: Array,
+    out: Array,
 ) -> float:
     """The left side of the estimating equation at Θ into out (d,); returns its length."""
     residual, scratch = work[0], work[1]

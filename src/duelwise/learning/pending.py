@@ -26,8 +26,8 @@ class Pending:
         self.base = 0  # the round that index[0] stands for
         self.next_round = 0
         self.out: IntArray = np.zeros(runs, dtype=np.int64)  # (R,) duels whose vote is still out
-        self.index: IntArray = np.full(64, FREE, dtype=np.int64)  # (span,)
-        self.round: IntArray = np.full(8, FREE, dtype=np.int64)  # (slots,) FREE where unused
+        self.index = _no_slots(64)  # (span,)
+        self.round = _no_slots(8)  # (slots,) FREE where unused
         self.state = np.zeros((8, runs), dtype=np.int64)
         self.arms = np.zeros((8, runs, 2), dtype=np.int64)
         self.x = np.zeros((8, runs, 2, context_dim))
@@ -82,7 +82,7 @@ class Pending:
 
     def _grow(self) -> None:
         """Twice the slots, when none is free."""
-        slots = self.round.shape[0]
+        slots = len(self.round)
         for name in FIELDS:
             old: AnyArray = getattr(self, name)
             setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
@@ -95,8 +95,8 @@ class Pending:
         """Drop the rounds before the oldest that waits; widen the index if that frees too little."""
         oldest = int(self.round[self.round != FREE].min(initial=self.next_round))
         kept = self.index[oldest - self.base : self.next_round - self.base]
-        size = self.index.shape[0] * (2 if 2 * kept.shape[0] > self.index.shape[0] else 1)
-        self.index = np.full(size, FREE, dtype=np.int64)
+        size = len(self.index) * (2 if 2 * len(kept) > len(self.index) else 1)
+        self.index = _no_slots(size)
         self.index[: kept.shape[0]] = kept
         self.base = oldest
 
@@ -113,12 +113,16 @@ class Pending:
         self.next_round = int(state["next_round"])
         self.out[...] = state["out"]
         self.base = rounds[0] if rounds else self.next_round
-        while self.next_round - self.base > self.index.shape[0]:
-            self.index = np.full(2 * self.index.shape[0], FREE, dtype=np.int64)
+        while self.next_round - self.base > len(self.index):
+            self.index = _no_slots(2 * len(self.index))
         for row, round in enumerate(rounds):
             slot = self._take_slot(round)
             for name in FIELDS:
                 getattr(self, name)[slot] = state[name][row]
+
+
+def _no_slots(size: int) -> IntArray:
+    return np.full(size, FREE, dtype=np.int64)
 
 
 @compiled
@@ -126,7 +130,7 @@ def _release(
     slots: IntArray, state: IntArray, round: IntArray, index: IntArray, base: int, free: IntArray, count: int
 ) -> int:
     for i in range(slots.shape[0]):
-        slot = slots[i]
+        slot = int(slots[i])
         if round[slot] != FREE and not state[slot].any():
             index[round[slot] - base] = FREE
             round[slot] = FREE
@@ -136,10 +140,12 @@ def _release(
 
 
 @compiled
-def _pull(waiting: IntArray, state: IntArray, outcome: Array, dz: Array, weight: Array, inverse: Array) -> Array:
+def _pull(
+    waiting: IntArray, state: IntArray, outcome: Array, dz: Array, weight: Array, inverse: Array
+) -> Array:
     total = np.zeros(state.shape[1])
     for i in range(waiting.shape[0]):  # in serving order, so that the sum does not depend on the slots
-        slot = waiting[i]
+        slot = int(waiting[i])
         if slot == FREE:
             continue
         for r in range(state.shape[1]):

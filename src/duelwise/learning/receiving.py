@@ -61,7 +61,7 @@ def take_votes(
     run: IntArray, round: IntArray, vote: Array, index: IntArray, base: int, next_round: int,
     state: IntArray, outcome: Array, out: IntArray, slots: IntArray,
 ) -> tuple[int, int]:  # fmt: skip
-    """Write every vote (n,) to its waiting duel, if each is 0, ½ or 1 and its duel waits for one; else none."""
+    """Write all votes (n,) to their duels if each is 0, ½ or 1 and its duel waits for one; else none."""
     verdict, at = find(run, round, index, base, next_round, state.shape[1], slots)
     if verdict != FINE:
         return verdict, at
@@ -100,7 +100,7 @@ def observe(
     had_vote, most = 0, 0
     dx, dy = x.shape[3], y.shape[2]
     for i in range(run.shape[0]):
-        r, s = run[i], slots[i]
+        r, s = int(run[i]), int(slots[i])
         for j in range(dx):
             dz[s, r, j] = x[s, r, 0, j] - x[s, r, 1, j]
         for j in range(dy):
@@ -150,8 +150,8 @@ def take_ready(
     ready_run, ready_slot = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     ready_dz, ready_weight, ready_vote = np.empty((n, dz.shape[2])), np.empty(n), np.empty(n)
     for k in range(n):
-        i = chosen[order[k]]
-        r, s = run[i], slots[i]
+        i = int(chosen[order[k]])
+        r, s = int(run[i]), int(slots[i])
         ready_run[k], ready_slot[k] = r, s
         ready_dz[k], ready_weight[k], ready_vote[k] = dz[s, r], weight[s, r], outcome[s, r]
         state[s, r] = DONE
@@ -182,7 +182,8 @@ def gather_pairs(x: Array, slots: IntArray, run: IntArray) -> Array:
 @compiled
 def all_finite(values: Array) -> bool:
     """Whether no value is NaN or infinite: any contiguous array."""
-    for value in values.ravel():
-        if not np.isfinite(value):
-            return False
-    return True
+    flat = values.ravel()
+    total = 0.0  # 0·v is 0 for every finite v and NaN otherwise: no branch in the loop
+    for i in range(flat.shape[0]):
+        total += 0.0 * flat[i]
+    return total == 0.0

@@ -103,6 +103,4 @@ class PerturbedLeader:
             independent = min(1.0, self.share_rate / np.sqrt(view.round + 1))
             coin = view.noise.uniform(view.round, arms + 1)[:, -1:]
             noise = np.where(coin < independent, noise, noise[:, :1])
-        return selecting.perturbed_leader(
-            view.z, view.theta, view.inverse, view.width, view.distinct, noise
-        )
+        return selecting.perturbed_leader(view.z, view.theta, view.inverse, view.width, view.distinct, noise)
