@@ -83,9 +83,9 @@ class MaximumLikelihood:
         self._known = np.zeros(runs, dtype=np.int64)
         self._gradient = np.zeros((runs, dim))
         self._inverse = np.eye(dim) / regularisation[:, None, None]
-        self._z = np.empty((runs, dim, 64))
-        self._weight = np.empty((runs, 64))
-        self._outcome = np.empty((runs, 64))
+        self._z = np.zeros((runs, dim, 64))  # zeros, so that equal states have equal snapshots
+        self._weight = np.zeros((runs, 64))
+        self._outcome = np.zeros((runs, 64))
 
     def learn(self, votes: Arrivals, arrived: Geometry) -> None:
         self._make_room(len(votes.outcome))
@@ -110,7 +110,7 @@ class MaximumLikelihood:
         held = int(self.count.max())
         for name in ("_z", "_weight", "_outcome"):
             old: Array = getattr(self, name)
-            new = np.empty((*old.shape[:-1], capacity))
+            new = np.zeros((*old.shape[:-1], capacity))
             new[..., :held] = old[..., :held]
             setattr(self, name, new)
 
@@ -126,6 +126,8 @@ class MaximumLikelihood:
         held = int(state["count"].max(initial=0))
         self.count[...] = 0
         self._make_room(held)
+        for history in (self._z, self._weight, self._outcome):
+            history[...] = 0.0
         for name, value in (
             ("theta", self.theta), ("count", self.count), ("passes", self.passes), ("known", self._known),
             ("gradient", self._gradient), ("inverse", self._inverse), ("z", self._z[..., :held]),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, NoReturn, Protocol
+from typing import Literal, NamedTuple, NoReturn, Protocol, get_args
 
 import numpy as np
 
-from duelwise.errors import AlreadyTold, InvalidInput, UnknownRound
-from duelwise.learning import receiving
+from duelwise.errors import InvalidInput
+from duelwise.learning import checking, receiving
 from duelwise.learning.estimation import Arrivals, Estimator
 from duelwise.learning.geometry import REFACTOR_EVERY, Geometry
 from duelwise.learning.links import link_code
@@ -76,6 +76,8 @@ class DuelingLearner:
                 f"runs is {runs}, context_dim {context_dim}, post_dim {post_dim}; "
                 "expected at least one run, context_dim ≥ 1 and post_dim ≥ 0."
             )
+        checking.check_name("geometry", geometry, get_args(GeometryName))
+        checking.check_name("kind of features", features, get_args(FeaturesName))
         self.runs, self.context_dim = len(numbers), context_dim
         dim = context_dim + post_dim
         self._select, self._width, self._distinct = select, width, distinct_pair
@@ -116,7 +118,7 @@ class DuelingLearner:
 
     def choose(self, x: Array) -> Duel:
         """Algorithm 1, steps 1 and 2: predict y, then pick a pair. Changes nothing: x (R, K, dx)."""
-        x = self._checked_candidates(x)
+        x = checking.candidates(x, runs=self.runs, context_dim=self.context_dim)
         predicted = self.post_serving.predict(x)
         explored = self.served_geometry if self._geometry == "served" else self.arrived_geometry
         known = Known(self.round, self.served_geometry, self.pending, self._ridge, self._curvature)
@@ -124,35 +126,22 @@ class DuelingLearner:
             self.round, np.concatenate((x, predicted), 2), self.theta, explored.inverse,
             self._width.at(known), self._distinct, self._noise,
         )  # fmt: skip
-        arms = self._select.pairs(view)
+        arms = checking.arms(
+            self._select.pairs(view), runs=self.runs, candidates=x.shape[1], distinct=self._distinct
+        )
         return Duel(self.round, arms, *receiving.pair_features(x, predicted, arms))
 
     def serve(self, duel: Duel) -> None:
         """Register a duel that was chosen, recorded or imported."""
-        if duel.round != self.round:
-            raise InvalidInput(
-                f"The duel is of round {duel.round}, but the next round is {self.round}. "
-                "Serve recorded duels once each and in order."
-            )
-        pair = (self.runs, 2)
-        if duel.arms.shape != pair or duel.x.shape != (*pair, self.context_dim):
-            raise InvalidInput(
-                f"The duel has arms of shape {duel.arms.shape} and x of shape {duel.x.shape}; "
-                f"expected {pair} and {(*pair, self.context_dim)}."
-            )
-        if duel.predicted.shape != (*pair, self.post_dim):
-            raise InvalidInput(
-                f"The duel has predictions of shape {duel.predicted.shape}; "
-                f"expected {(*pair, self.post_dim)}: two rows of post_dim for each run."
-            )
-        if not (receiving.all_finite(duel.x) and receiving.all_finite(duel.predicted)):
-            raise InvalidInput("The duel's features hold NaN or infinity; every value must be finite.")
+        checking.duel(
+            duel, round=self.round, runs=self.runs, context_dim=self.context_dim, post_dim=self.post_dim
+        )
         self.pending.add(duel)
 
     def observe(self, contexts: Contexts) -> Learned:
         """Algorithm 1, step 3: y of some duels is known; ω is fixed, V moves, φ̂ learns."""
         p, V = self.pending, self.served_geometry
-        run, round, y = self._checked_contexts(contexts)
+        run, round, y = checking.contexts(contexts, post_dim=self.post_dim)
         slots = np.empty(run.shape[0], dtype=np.int64)
         verdict, at = receiving.check_contexts(run, round, y, p.index, p.base, p.next_round, p.state, slots)
         if verdict != receiving.FINE:
@@ -171,7 +160,7 @@ class DuelingLearner:
     def tell(self, votes: Votes) -> Learned:
         """Algorithm 1, steps 3 and 4: outcomes arrive; W and Θ̂ move. A vote before its y waits for it."""
         p = self.pending
-        run, round, vote = self._checked_votes(votes)
+        run, round, vote = checking.votes(votes)
         slots = np.empty(run.shape[0], dtype=np.int64)
         verdict, at = receiving.take_votes(
             run, round, vote, p.index, p.base, p.next_round, p.state, p.outcome, p.out, slots
@@ -197,7 +186,8 @@ class DuelingLearner:
         p = self.pending
         slot = p.slot(round)
         if slot == FREE:
-            self._refuse("vote", receiving.FINISHED, 0, round)
+            verdict = receiving.FINISHED if 0 <= round < p.next_round else receiving.NEVER_SERVED
+            self._refuse("vote", verdict, 0, round)
         return Served(round, p.arms[slot], p.dz[slot], p.weight[slot], p.leverage[slot], p.out)
 
     def snapshot(self) -> Snapshot:
@@ -211,6 +201,7 @@ class DuelingLearner:
 
     def restore(self, state: Snapshot) -> None:
         """Take over a snapshot of a learner with the same settings."""
+        checking.state(state, self.snapshot())
         for part, held in self._state_parts().items():
             prefix = f"{part}."
             held.restore({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
@@ -240,73 +231,8 @@ class DuelingLearner:
             p.release(slots)
         return learned
 
-    def _checked_candidates(self, x: Array) -> Array:
-        x = np.ascontiguousarray(x, dtype=np.float64)
-        if x.ndim != 3 or x.shape[0] != self.runs or x.shape[2] != self.context_dim:
-            raise InvalidInput(
-                f"The candidates have shape {x.shape}; expected (runs, candidates, context_dim) = "
-                f"({self.runs}, K, {self.context_dim})."
-            )
-        if x.shape[1] < 2:
-            raise InvalidInput(f"There are {x.shape[1]} candidates; a duel needs at least two.")
-        if not receiving.all_finite(x):
-            run, arm, feature = np.argwhere(~np.isfinite(x))[0].tolist()
-            raise InvalidInput(
-                f"Feature {feature} of candidate {arm} in run {run} is {x[run, arm, feature]}; "
-                "every feature must be finite."
-            )
-        return x
-
-    def _checked_contexts(self, contexts: Contexts) -> tuple[IntArray, IntArray, Array]:
-        run = np.ascontiguousarray(contexts.run, dtype=np.int64)
-        round = np.ascontiguousarray(contexts.round, dtype=np.int64)
-        y = np.ascontiguousarray(contexts.y, dtype=np.float64)
-        n = run.shape[0] if run.ndim == 1 else -1
-        if round.shape != (n,) or y.shape != (n, 2, self.post_dim):
-            raise InvalidInput(
-                f"The contexts have run {run.shape}, round {round.shape}, y {y.shape}; "
-                f"expected (n,), (n,), (n, 2, {self.post_dim})."
-            )
-        return run, round, y
-
-    def _checked_votes(self, votes: Votes) -> tuple[IntArray, IntArray, Array]:
-        run = np.ascontiguousarray(votes.run, dtype=np.int64)
-        round = np.ascontiguousarray(votes.round, dtype=np.int64)
-        vote = np.ascontiguousarray(votes.outcome, dtype=np.float64)
-        if run.ndim != 1 or round.shape != run.shape or vote.shape != run.shape:
-            raise InvalidInput(
-                f"The votes have run {run.shape}, round {round.shape}, outcome {vote.shape}; "
-                "expected three arrays of one length."
-            )
-        return run, round, vote
-
     def _refuse(self, what: str, verdict: int, run: int, round: int, value: float = np.nan) -> NoReturn:
-        where = f"run {run}, round {round}"
-        if verdict == receiving.NO_SUCH_RUN:
-            raise InvalidInput(f"There is no run {run}; runs are 0 to {self.runs - 1}. Nothing was changed.")
-        if verdict == receiving.NEVER_SERVED:
-            raise UnknownRound(
-                f"The {what} for {where} speaks of a duel that was never served; rounds up to "
-                f"{self.round - 1} were. Serve the duel first. Nothing was changed."
-            )
-        if verdict == receiving.FINISHED:
-            raise UnknownRound(
-                f"The duel of {where} waits for nothing: its vote was told already, or it was forgotten. "
-                "Hand in each vote once. Nothing was changed."
-            )
-        if verdict == receiving.REPEATED:
-            raise AlreadyTold(
-                f"The duel of {where} already has a {what}. Hand in each one once. Nothing was changed."
-            )
-        if verdict == receiving.NOT_FINITE:
-            raise InvalidInput(
-                f"The post-serving context of {where} holds NaN or infinity; every value must be finite. "
-                "Nothing was changed."
-            )
-        raise InvalidInput(
-            f"The outcome of {where} is {value}; expected 1 (the first of the pair won), 0 (the second) "
-            "or 0.5 (a tie). Nothing was changed."
-        )
+        checking.refuse(what, verdict, run, round, runs=self.runs, next_round=self.round, value=value)
 
 
 class _Stateful(Protocol):

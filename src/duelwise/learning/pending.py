@@ -48,6 +48,7 @@ class Pending:
         self.arms[slot] = duel.arms
         self.x[slot] = duel.x
         self.predicted[slot] = duel.predicted
+        self.dz[slot] = 0.0
         self.weight[slot] = 1.0
         self.leverage[slot] = 0.0
         self.outcome[slot] = np.nan

@@ -26,26 +26,26 @@ def blind_phase(delay_budget: int) -> int:
 
 
 def clip(dim: int, error_budget: float) -> float:
-    """(8): α = √d/(C + D)."""
-    return float(np.sqrt(dim)) / error_budget
+    """(8): α = √d/(C + D); without lies or delays nothing is clipped, α = ∞."""
+    return float(np.sqrt(dim)) / error_budget if error_budget else np.inf
 
 
-def statistical_term(round: float, *, dim: int, regularisation: float, confidence: float) -> float:
+def statistical_term(round: float, *, dim: int, regularisation: float | Array, confidence: float) -> Array:
     """½ √(d ln((1 + t/(dλ))/δ)), the first term of β_t in Lemma 1."""
-    inside = (1.0 + round / (dim * regularisation)) / confidence
-    return 0.5 * float(np.sqrt(dim * np.log(inside)))
+    inside = (1.0 + round / (dim * np.asarray(regularisation))) / confidence
+    return 0.5 * np.sqrt(dim * np.log(inside))
 
 
 def radius(
-    round: float, *, dim: int, regularisation: float, confidence: float, norm_bound: float,
-    alpha: float, corruption_budget: float, delay: float, delay_factor: float = 1.0,
-) -> float:  # fmt: skip
+    round: float, *, dim: int, regularisation: float | Array, confidence: float, norm_bound: float,
+    alpha: float | Array, corruption_budget: float, delay: float, delay_factor: float = 1.0,
+) -> Array:  # fmt: skip
     """(7): β_t = ½√(d ln((1 + t/(dλ))/δ)) + √λ M + αC + αD.
 
     `delay_factor` is 1 in the main text and 3 in the appendix; 1 is right.
     """
     noise = statistical_term(round, dim=dim, regularisation=regularisation, confidence=confidence)
-    prior = float(np.sqrt(regularisation)) * norm_bound
+    prior = np.sqrt(regularisation) * norm_bound
     return noise + prior + alpha * (corruption_budget + delay_factor * delay)
 
 

@@ -187,3 +187,13 @@ def all_finite(values: Array) -> bool:
     for i in range(flat.shape[0]):
         total += 0.0 * flat[i]
     return total == 0.0
+
+
+@compiled
+def all_between(values: IntArray, end: int) -> bool:
+    """Whether 0 ≤ value < end for every value (n, m)."""
+    for value in values.ravel():
+        inside = 0 <= value < end
+        if not inside:
+            return False
+    return True

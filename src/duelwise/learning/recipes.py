@@ -61,9 +61,11 @@ class Settings:
 
     def width(self) -> Width:
         """The part that `exploration_width` names."""
+        if not isinstance(self.exploration_width, str):
+            return ConstantWidth(value=self.exploration_width)
         if self.exploration_width == "theory":
             return TheoryWidth(
-                corruption_budget=self.corruption_budget, delay=self.delay, clip=float(self.clip),
+                corruption_budget=self.corruption_budget, delay=self.delay, clip=self.clip,
                 norm_bound=self.norm_bound, confidence=self.confidence,
             )  # fmt: skip
         if self.exploration_width == "data":
@@ -71,9 +73,7 @@ class Settings:
                 corruption_budget=self.corruption_budget, clip=self.clip,
                 norm_bound=self.norm_bound, confidence=self.confidence,
             )  # fmt: skip
-        if isinstance(self.exploration_width, str):
-            raise unknown_name("exploration width", self.exploration_width, ["theory", "data"])
-        return ConstantWidth(value=self.exploration_width)
+        raise unknown_name("exploration width", self.exploration_width, ["theory", "data"])
 
     def estimator(self) -> Estimator:
         """The part that `estimate` names."""

@@ -23,12 +23,16 @@ class Weighting(Protocol):
         ...
 
 
-def per_run(name: str, value: float | Array, runs: int) -> Array:
-    """(R,) a setting given once for all runs or once for each, checked to be positive."""
-    values = np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (runs,)))
-    if not np.all(values > 0):
-        raise InvalidInput(f"{name} is {value}; it must be positive.")
-    return values
+def per_run(name: str, value: float | Array, runs: int, *, infinite: bool = False) -> Array:
+    """(R,) a setting given once for all runs or once for each, checked to be positive and finite."""
+    values = np.asarray(value, dtype=np.float64)
+    if values.shape not in ((), (runs,)):
+        raise InvalidInput(
+            f"{name} has shape {values.shape}; expected one number, or ({runs},): one for each run."
+        )
+    if not np.all(values > 0) or not (infinite or np.all(np.isfinite(values))):
+        raise InvalidInput(f"{name} is {value}; it must be positive{'' if infinite else ' and finite'}.")
+    return np.array(np.broadcast_to(values, (runs,)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +50,7 @@ class ServedLeverage:
     clip: float | Array  # α
 
     def clips(self, runs: int) -> tuple[Array, Array]:
-        return per_run("clip", self.clip, runs), np.full(runs, np.inf)
+        return per_run("clip", self.clip, runs, infinite=True), np.full(runs, np.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,4 +60,4 @@ class ArrivedLeverage:
     clip: float | Array  # α
 
     def clips(self, runs: int) -> tuple[Array, Array]:
-        return np.full(runs, np.inf), per_run("clip", self.clip, runs)
+        return np.full(runs, np.inf), per_run("clip", self.clip, runs, infinite=True)

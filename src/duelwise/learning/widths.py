@@ -38,8 +38,8 @@ class ConstantWidth:
         return np.full(known.regularisation.shape, self.value, dtype=np.float64)
 
     def __post_init__(self) -> None:
-        if not np.all(np.asarray(self.value) >= 0):
-            raise InvalidInput(f"exploration_width is {self.value}; it must not be negative.")
+        if not np.all(np.isfinite(self.value)) or not np.all(np.asarray(self.value) >= 0):
+            raise InvalidInput(f"exploration_width is {self.value}; it must be finite and not negative.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,22 +48,19 @@ class TheoryWidth:
 
     corruption_budget: float
     delay: float  # D
-    clip: float  # α
+    clip: float | Array  # α
     norm_bound: float = 1.0  # M
     confidence: float = 0.05  # δ
 
+    def __post_init__(self) -> None:
+        _check(self.corruption_budget, self.delay, self.clip, self.norm_bound, self.confidence)
+
     def at(self, known: Known) -> Array:
         dim = known.served.inverse.shape[1]
-        return np.array(
-            [
-                2.0
-                * radii.radius(
-                    known.round + 1, dim=dim, regularisation=float(ridge), confidence=self.confidence,
-                    norm_bound=self.norm_bound, alpha=self.clip,
-                    corruption_budget=self.corruption_budget, delay=self.delay,
-                )
-                for ridge in known.regularisation
-            ]
+        return 2.0 * radii.radius(
+            known.round + 1, dim=dim, regularisation=known.regularisation, confidence=self.confidence,
+            norm_bound=self.norm_bound, alpha=self.clip,
+            corruption_budget=self.corruption_budget, delay=self.delay,
         )  # fmt: skip
 
 
@@ -76,6 +73,9 @@ class ObservedWidth:
     norm_bound: float = 1.0  # M
     confidence: float = 0.05  # δ
 
+    def __post_init__(self) -> None:
+        _check(self.corruption_budget, 0.0, self.clip, self.norm_bound, self.confidence)
+
     def at(self, known: Known) -> Array:
         dim = known.served.inverse.shape[1]
         return 2.0 * radii.observed_radius(
@@ -85,3 +85,20 @@ class ObservedWidth:
             confidence=self.confidence, norm_bound=self.norm_bound,
             alpha=np.asarray(self.clip), corruption_budget=self.corruption_budget,
         )  # fmt: skip
+
+
+def _check(
+    corruption_budget: float, delay: float, clip: float | Array, norm_bound: float, confidence: float
+) -> None:
+    """A radius follows from budgets that are given and a clip that bounds the pull of one vote."""
+    given = {"corruption_budget": corruption_budget, "delay": delay, "norm_bound": norm_bound}
+    for name, value in given.items():
+        if not 0 <= value < np.inf:
+            raise InvalidInput(f"{name} is {value}; expected a finite number of at least 0.")
+    if not 0 < confidence < 1:
+        raise InvalidInput(f"confidence is {confidence}; expected the chance δ of failing, between 0 and 1.")
+    if not np.all(np.isfinite(clip)):
+        raise InvalidInput(
+            f"clip is {clip}, so one vote may pull the estimate without bound and no radius follows. "
+            "Give a finite clip, or a number as exploration_width."
+        )

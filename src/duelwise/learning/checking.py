@@ -1,0 +1,157 @@
+"""What a learner refuses, and how it says so. Nothing here changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NoReturn
+
+import numpy as np
+
+from duelwise.errors import AlreadyTold, InvalidInput, UnknownRound, unknown_name
+from duelwise.learning import receiving
+from duelwise.types import AnyArray, Array, Contexts, Duel, IntArray, Snapshot, Votes
+
+
+def check_name(kind: str, name: str, known: Collection[str]) -> None:
+    """Refuse a name outside a fixed set and suggest the nearest."""
+    if name not in known:
+        raise unknown_name(kind, name, known)
+
+
+def candidates(x: Array, *, runs: int, context_dim: int) -> Array:
+    """x (R, K, dx), finite, of at least two candidates."""
+    x = np.ascontiguousarray(x, dtype=np.float64)
+    if x.ndim != 3 or x.shape[0] != runs or x.shape[2] != context_dim:
+        raise InvalidInput(
+            f"The candidates have shape {x.shape}; expected (runs, candidates, context_dim) = "
+            f"({runs}, K, {context_dim})."
+        )
+    if x.shape[1] < 2:
+        raise InvalidInput(f"There are {x.shape[1]} candidates; a duel needs at least two.")
+    if not receiving.all_finite(x):
+        run, arm, feature = np.argwhere(~np.isfinite(x))[0].tolist()
+        raise InvalidInput(
+            f"Feature {feature} of candidate {arm} in run {run} is {x[run, arm, feature]}; "
+            "every feature must be finite."
+        )
+    return x
+
+
+def arms(pairs: IntArray, *, runs: int, candidates: int, distinct: bool) -> IntArray:
+    """The answer of a selection rule, which may be a user's own: (R, 2) positions among the candidates."""
+    pairs = _whole("the pair", pairs)
+    if pairs.shape != (runs, 2):
+        raise InvalidInput(f"The selection rule named pairs of shape {pairs.shape}; expected {(runs, 2)}.")
+    if not receiving.all_between(pairs, candidates):
+        raise InvalidInput(
+            f"The selection rule named the candidates {pairs.tolist()}; positions are 0 to {candidates - 1}."
+        )
+    if distinct and (pairs[:, 0] == pairs[:, 1]).any():
+        raise InvalidInput(
+            "The selection rule named one candidate twice although distinct_pair is set. "
+            "Let it look at View.distinct."
+        )
+    return pairs
+
+
+def duel(given: Duel, *, round: int, runs: int, context_dim: int, post_dim: int) -> None:
+    """A duel of the next round with two rows of features for each run."""
+    if given.round != round:
+        raise InvalidInput(
+            f"The duel is of round {given.round}, but the next round is {round}. "
+            "Serve recorded duels once each and in order."
+        )
+    pair = (runs, 2)
+    if given.arms.shape != pair or given.x.shape != (*pair, context_dim):
+        raise InvalidInput(
+            f"The duel has arms of shape {given.arms.shape} and x of shape {given.x.shape}; "
+            f"expected {pair} and {(*pair, context_dim)}."
+        )
+    if given.predicted.shape != (*pair, post_dim):
+        raise InvalidInput(
+            f"The duel has predictions of shape {given.predicted.shape}; "
+            f"expected {(*pair, post_dim)}: two rows of post_dim for each run."
+        )
+    if not (receiving.all_finite(given.x) and receiving.all_finite(given.predicted)):
+        raise InvalidInput("The duel's features hold NaN or infinity; every value must be finite.")
+
+
+def contexts(given: Contexts, *, post_dim: int) -> tuple[IntArray, IntArray, Array]:
+    """run (n,), round (n,), y (n, 2, dy)."""
+    run, round = _whole("run", given.run), _whole("round", given.round)
+    y = np.ascontiguousarray(given.y, dtype=np.float64)
+    n = run.shape[0] if run.ndim == 1 else -1
+    if round.shape != (n,) or y.shape != (n, 2, post_dim):
+        raise InvalidInput(
+            f"The contexts have run {run.shape}, round {round.shape}, y {y.shape}; "
+            f"expected (n,), (n,), (n, 2, {post_dim})."
+        )
+    return run, round, y
+
+
+def votes(given: Votes) -> tuple[IntArray, IntArray, Array]:
+    """run (n,), round (n,), outcome (n,)."""
+    run, round = _whole("run", given.run), _whole("round", given.round)
+    outcome = np.ascontiguousarray(given.outcome, dtype=np.float64)
+    if run.ndim != 1 or round.shape != run.shape or outcome.shape != run.shape:
+        raise InvalidInput(
+            f"The votes have run {run.shape}, round {round.shape}, outcome {outcome.shape}; "
+            "expected three arrays of one length."
+        )
+    return run, round, outcome
+
+
+def state(given: Snapshot, own: Snapshot) -> None:
+    """A snapshot with the names of `own`, and its shapes but for what grows with time."""
+    missing, extra = own.keys() - given.keys(), given.keys() - own.keys()
+    if missing or extra:
+        raise InvalidInput(
+            f"The snapshot lacks {sorted(missing)} and has {sorted(extra)} besides. "
+            "Restore into a learner with the settings of the one that made it."
+        )
+    for name in ("served.matrix", "learner.votes", "learner.context_mean"):
+        if given[name].shape != own[name].shape:
+            raise InvalidInput(
+                f"{name} of the snapshot has shape {given[name].shape}; this learner's has "
+                f"{own[name].shape}. Restore into a learner with as many runs and features."
+            )
+
+
+def refuse(
+    what: str, verdict: int, run: int, round: int, *, runs: int, next_round: int, value: float = np.nan
+) -> NoReturn:
+    """Say why a context or vote was not taken."""
+    where = f"run {run}, round {round}"
+    if verdict == receiving.NO_SUCH_RUN:
+        raise InvalidInput(f"There is no run {run}; runs are 0 to {runs - 1}. Nothing was changed.")
+    if verdict == receiving.NEVER_SERVED:
+        raise UnknownRound(
+            f"The {what} for {where} speaks of a duel that was never served; {next_round} rounds were. "
+            "Serve the duel first. Nothing was changed."
+        )
+    if verdict == receiving.FINISHED:
+        raise UnknownRound(
+            f"The duel of {where} waits for nothing: its vote was told already, or it was forgotten. "
+            "Hand in each vote once. Nothing was changed."
+        )
+    if verdict == receiving.REPEATED:
+        raise AlreadyTold(
+            f"The duel of {where} already has a {what}. Hand in each one once. Nothing was changed."
+        )
+    if verdict == receiving.NOT_FINITE:
+        raise InvalidInput(
+            f"The post-serving context of {where} holds NaN or infinity; every value must be finite. "
+            "Nothing was changed."
+        )
+    raise InvalidInput(
+        f"The outcome of {where} is {value}; expected 1 (the first of the pair won), 0 (the second) "
+        "or 0.5 (a tie). Nothing was changed."
+    )
+
+
+def _whole(name: str, values: AnyArray) -> IntArray:
+    """Integers as they are; a fraction would otherwise be cut off unseen."""
+    numbers = np.asarray(values)
+    if numbers.dtype.kind not in "iu" and numbers.size:
+        raise InvalidInput(f"{name} has the type {numbers.dtype}; expected whole numbers.")
+    return np.ascontiguousarray(numbers, dtype=np.int64)
