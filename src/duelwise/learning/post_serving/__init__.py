@@ -1,0 +1,27 @@
+"""φ̂, the learned map from what is known before serving to what is known after."""
+
+from duelwise.learning.post_serving.best_of import BestOf
+from duelwise.learning.post_serving.fourier import Fourier
+from duelwise.learning.post_serving.model import PostServing, PostServingModel
+from duelwise.learning.post_serving.neighbours import Neighbours
+from duelwise.learning.post_serving.neural import Neural
+from duelwise.learning.post_serving.none import NoPostServing
+from duelwise.learning.post_serving.registry import POST_SERVING, post_serving
+from duelwise.learning.post_serving.ridge import Ridge
+from duelwise.learning.post_serving.spline import Spline
+from duelwise.learning.post_serving.wrapped import SklearnModel
+
+__all__ = [
+    "POST_SERVING",
+    "BestOf",
+    "Fourier",
+    "Neighbours",
+    "Neural",
+    "NoPostServing",
+    "PostServing",
+    "PostServingModel",
+    "Ridge",
+    "SklearnModel",
+    "Spline",
+    "post_serving",
+]

@@ -1,0 +1,29 @@
+"""The post-serving models by name."""
+
+from __future__ import annotations
+
+from duelwise.errors import unknown_name
+from duelwise.learning.post_serving.fourier import Fourier
+from duelwise.learning.post_serving.model import PostServing
+from duelwise.learning.post_serving.neighbours import Neighbours
+from duelwise.learning.post_serving.neural import Neural
+from duelwise.learning.post_serving.none import NoPostServing
+from duelwise.learning.post_serving.ridge import Ridge
+from duelwise.learning.post_serving.spline import Spline
+
+POST_SERVING: dict[str, PostServing] = {
+    "none": NoPostServing(),
+    "ridge": Ridge(),
+    "spline": Spline(),
+    "fourier": Fourier(),
+    "knn": Neighbours(),
+    "mlp": Neural(),
+    "mlp-replay": Neural(replay=256),
+}
+
+
+def post_serving(name: str) -> PostServing:
+    """The configuration of that name, with default settings."""
+    if name not in POST_SERVING:
+        raise unknown_name("post-serving model", name, POST_SERVING)
+    return POST_SERVING[name]

@@ -1,0 +1,211 @@
+"""What every φ̂ owes: runs apart, exact snapshots, pure predictions, and it learns."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.neural_network import MLPRegressor
+
+from duelwise.errors import InvalidInput, MissingExtra, UnknownName
+from duelwise.learning.post_serving import (
+    POST_SERVING,
+    BestOf,
+    Fourier,
+    Neighbours,
+    Neural,
+    NoPostServing,
+    PostServing,
+    Ridge,
+    SklearnModel,
+    Spline,
+    post_serving,
+)
+from duelwise.types import Array, IntArray
+
+CONTEXT, POST = 3, 2
+
+MODELS: dict[str, PostServing] = {
+    "ridge": Ridge(),
+    "spline": Spline(),
+    "fourier": Fourier(features=20),
+    "knn": Neighbours(count=3, memory=16),
+    "mlp": Neural(hidden=16),
+    "mlp-replay": Neural(hidden=16, replay=8),
+    "sklearn fit": SklearnModel(LinearRegression()),
+    "sklearn partial_fit": SklearnModel(MLPRegressor(hidden_layer_sizes=(4,))),
+    "best of": BestOf([Ridge(), Spline(knots=5), Neighbours(count=2)]),
+}
+
+
+def target(x: Array) -> Array:
+    return np.stack([np.abs(x[..., 0]), np.sin(x[..., 1]) + x[..., 2]], axis=-1)
+
+
+def pairs(runs: int, n: int, seed: int = 0) -> tuple[IntArray, Array, Array]:
+    """n pairs of random runs, some of them self-duels."""
+    random = np.random.Generator(np.random.PCG64(seed))
+    x = random.uniform(-3, 3, (n, 2, CONTEXT))
+    same = random.random(n) < 0.3
+    x[same, 1] = x[same, 0]
+    return random.integers(runs, size=n), x, target(x)
+
+
+@pytest.fixture(params=MODELS)
+def model(request: pytest.FixtureRequest) -> PostServing:
+    return MODELS[request.param]
+
+
+def start(model: PostServing, runs: int = 3):
+    return model.start(runs=runs, context_dim=CONTEXT, post_dim=POST, seed=7)
+
+
+def queries(runs: int, seed: int = 1) -> Array:
+    return np.random.Generator(np.random.PCG64(seed)).uniform(-4, 4, (runs, 5, CONTEXT))
+
+
+def test_before_any_pair_predictions_are_finite_and_of_the_right_shape(model: PostServing) -> None:
+    state = start(model)
+    y = state.predict(queries(3))
+    assert y.shape == (3, 5, POST)
+    assert y.dtype == np.float64
+    assert np.isfinite(y).all()
+    assert state.post_dim == POST
+
+
+def test_one_batch_equals_pairs_one_at_a_time(model: PostServing) -> None:
+    together, apart = start(model), start(model)
+    run, x, y = pairs(3, 24)
+    together.learn(run, x, y)
+    for i in range(len(run)):
+        apart.learn(run[i : i + 1], x[i : i + 1], y[i : i + 1])
+    np.testing.assert_allclose(together.predict(queries(3)), apart.predict(queries(3)), rtol=0, atol=1e-12)
+
+
+def test_a_run_does_not_see_the_others(model: PostServing) -> None:
+    several, alone = start(model, runs=3), start(model, runs=1)
+    run, x, y = pairs(3, 40)
+    several.learn(run, x, y)
+    own = run == 0
+    alone.learn(run[own], x[own], y[own])
+    x = queries(3)
+    np.testing.assert_allclose(several.predict(x)[:1], alone.predict(x[:1]), rtol=0, atol=1e-12)
+
+
+def test_predicting_changes_nothing(model: PostServing) -> None:
+    asked, left = start(model), start(model)
+    run, x, y = pairs(3, 20)
+    for i in range(20):
+        asked.predict(queries(3, seed=i))
+        for state in (asked, left):
+            state.learn(run[i : i + 1], x[i : i + 1], y[i : i + 1])
+    np.testing.assert_array_equal(asked.predict(queries(3)), left.predict(queries(3)))
+
+
+def test_a_restored_model_goes_on_exactly(model: PostServing) -> None:
+    lived, restored = start(model), start(model)
+    run, x, y = pairs(3, 40)
+    lived.learn(run[:25], x[:25], y[:25])
+    state = lived.snapshot()
+    restored.learn(run[30:], x[30:], y[30:])  # a past that restoring must wipe out
+    restored.restore({name: array.copy() for name, array in state.items()})
+    for each in (lived, restored):
+        each.learn(run[25:], x[25:], y[25:])
+    np.testing.assert_array_equal(lived.predict(queries(3)), restored.predict(queries(3)))
+
+
+def test_a_snapshot_does_not_move_with_its_model(model: PostServing) -> None:
+    state = start(model)
+    run, x, y = pairs(3, 30)
+    state.learn(run[:10], x[:10], y[:10])
+    kept = state.snapshot()
+    copies = {name: array.copy() for name, array in kept.items()}
+    state.learn(run[10:], x[10:], y[10:])
+    for name, array in kept.items():
+        np.testing.assert_array_equal(array, copies[name])
+
+
+def test_an_empty_batch_changes_nothing(model: PostServing) -> None:
+    state = start(model)
+    run, x, y = pairs(3, 5)
+    state.learn(run, x, y)
+    before = state.predict(queries(3))
+    state.learn(run[:0], x[:0], y[:0])
+    np.testing.assert_array_equal(state.predict(queries(3)), before)
+
+
+@pytest.mark.parametrize(
+    ("model", "error"),
+    [
+        (Spline(), 0.1),
+        (Fourier(features=100), 0.35),
+        (Neighbours(), 0.6),
+        (Neural(), 0.3),
+        (Neural(replay=64), 0.3),
+        (SklearnModel(LinearRegression(), refit_every=50), 1.0),
+        (BestOf([Ridge(), Spline()]), 0.1),
+    ],
+)
+def test_it_learns(model: PostServing, error: float) -> None:
+    """Normalised root mean squared error on fresh contexts after 300 pairs."""
+    state = start(model, runs=1)
+    _, x, y = pairs(1, 300)
+    state.learn(np.zeros(300, dtype=np.int64), x, y)
+    fresh = np.random.Generator(np.random.PCG64(9)).uniform(-3, 3, (1, 400, CONTEXT))
+    miss = (state.predict(fresh) - target(fresh)) / target(fresh).std(axis=(0, 1))
+    assert np.sqrt(np.mean(miss**2)) < error
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Spline(knots=1),
+        lambda: Spline(low=1.0, high=1.0),
+        lambda: Spline(ridge=0.0),
+        lambda: Ridge(ridge=-1.0),
+        lambda: Fourier(features=0),
+        lambda: Neighbours(count=0),
+        lambda: Neural(steps=0),
+        lambda: Neural(replay=0),
+        lambda: BestOf([]),
+        lambda: SklearnModel(LinearRegression(), refit_every=0),
+        lambda: start(NoPostServing()),
+    ],
+)
+def test_wrong_settings_are_refused(wrong: Callable[[], object]) -> None:
+    with pytest.raises(InvalidInput):
+        wrong()
+
+
+def test_the_null_object_has_no_outputs() -> None:
+    state = NoPostServing().start(runs=2, context_dim=CONTEXT, post_dim=0, seed=0)
+    state.learn(np.zeros(1, dtype=np.int64), np.zeros((1, 2, CONTEXT)), np.zeros((1, 2, 0)))
+    state.restore(state.snapshot())
+    assert state.predict(queries(2)).shape == (2, 5, 0)
+
+
+def test_names_lead_to_models() -> None:
+    assert list(POST_SERVING) == ["none", "ridge", "spline", "fourier", "knn", "mlp", "mlp-replay"]
+    assert post_serving("mlp-replay") == Neural(replay=256)
+    with pytest.raises(UnknownName, match="Did you mean 'spline'"):
+        post_serving("splin")
+
+
+def test_a_missing_extra_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"pip install 'duelwise\[sklearn\]'"):
+        start(SklearnModel(LinearRegression()))
+
+
+def test_no_model_but_the_wrapper_loads_anything_heavy() -> None:
+    program = (
+        "import sys, numpy as np\n"
+        "from duelwise.learning.post_serving import post_serving\n"
+        "post_serving('mlp').start(runs=1, context_dim=2, post_dim=2, seed=0)\n"
+        "assert not {'torch', 'sklearn', 'pandas'} & set(sys.modules), sorted(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,5 @@
+from typing import TypeVar
+
+E = TypeVar("E")
+
+def clone(estimator: E, *, safe: bool = ...) -> E: ...
