@@ -56,6 +56,22 @@ class Learner(Protocol):
     def restore(self, state: Snapshot) -> None: ...
 
 
+class Parts(NamedTuple):
+    """The frozen half of a learner: its parts and, for each run, its constants."""
+
+    select: Selection
+    width: Width
+    geometry: GeometryName
+    observed: bool  # Δz from the observed y, else from the predicted
+    distinct: bool
+    link: int
+    regularisation: Array  # (R,) λ
+    curvature: Array  # (R,) κ
+    clip: Array  # (R,) α of a weight fixed at serving
+    clip_on_arrival: Array  # (R,) α of a weight fixed on arrival
+    noise: Noise
+
+
 class DuelingLearner:
     """One learner for every algorithm: which pair, what weight, which estimate, which φ̂.
 
@@ -80,25 +96,24 @@ class DuelingLearner:
         checking.check_name("kind of features", features, get_args(FeaturesName))
         self.runs, self.context_dim = len(numbers), context_dim
         dim = context_dim + post_dim
-        self._select, self._width, self._distinct = select, width, distinct_pair
-        self._geometry, self._observed = geometry, features == "observed"
-        self._ridge = per_run("regularisation", regularisation, self.runs)
-        self._curvature = per_run("curvature", curvature, self.runs)
-        self._clip, self._clip_on_arrival = weigh.clips(self.runs)
-        self._noise = Noise(seed, numbers)
+        clip, clip_on_arrival = weigh.clips(self.runs)
+        self.parts = parts = Parts(
+            select=select, width=width, geometry=geometry, observed=features == "observed",
+            distinct=distinct_pair, link=link_code(link),
+            regularisation=per_run("regularisation", regularisation, self.runs),
+            curvature=per_run("curvature", curvature, self.runs),
+            clip=clip, clip_on_arrival=clip_on_arrival, noise=Noise(seed, numbers),
+        )  # fmt: skip
         self.post_serving = post_serving.start(
-            runs=self.runs, context_dim=context_dim, post_dim=post_dim, seed=seed
+            runs=numbers, context_dim=context_dim, post_dim=post_dim, seed=seed
         )
         self.post_dim = post_dim
         self.estimate = estimate.start(
-            runs=self.runs,
-            dim=dim,
-            link=link_code(link),
-            regularisation=self._ridge,
-            curvature=self._curvature,
-        )
-        self.served_geometry = Geometry(runs=self.runs, dim=dim, regularisation=self._ridge)
-        self.arrived_geometry = Geometry(runs=self.runs, dim=dim, regularisation=self._ridge)
+            runs=self.runs, dim=dim, link=parts.link,
+            regularisation=parts.regularisation, curvature=parts.curvature,
+        )  # fmt: skip
+        self.served_geometry = Geometry(runs=self.runs, dim=dim, regularisation=parts.regularisation)
+        self.arrived_geometry = Geometry(runs=self.runs, dim=dim, regularisation=parts.regularisation)
         self.pending = Pending(runs=self.runs, context_dim=context_dim, post_dim=post_dim)
         self.votes = np.zeros(self.runs, dtype=np.int64)  # (R,) learned so far
         self.prediction_error = np.zeros(self.runs)  # (R,) Σ‖y - ŷ‖² over contexts seen
@@ -120,15 +135,14 @@ class DuelingLearner:
         """Algorithm 1, steps 1 and 2: predict y, then pick a pair. Changes nothing: x (R, K, dx)."""
         x = checking.candidates(x, runs=self.runs, context_dim=self.context_dim)
         predicted = self.post_serving.predict(x)
-        explored = self.served_geometry if self._geometry == "served" else self.arrived_geometry
-        known = Known(self.round, self.served_geometry, self.pending, self._ridge, self._curvature)
+        parts = self.parts
+        explored = self.served_geometry if parts.geometry == "served" else self.arrived_geometry
+        known = Known(self.round, self.served_geometry, self.pending, parts.regularisation, parts.curvature)
         view = View(
             self.round, np.concatenate((x, predicted), 2), self.theta, explored.inverse,
-            self._width.at(known), self._distinct, self._noise,
+            parts.width.at(known), parts.distinct, parts.noise,
         )  # fmt: skip
-        arms = checking.arms(
-            self._select.pairs(view), runs=self.runs, candidates=x.shape[1], distinct=self._distinct
-        )
+        arms = parts.select.pairs(view)
         return Duel(self.round, arms, *receiving.pair_features(x, predicted, arms))
 
     def serve(self, duel: Duel) -> None:
@@ -147,7 +161,7 @@ class DuelingLearner:
         if verdict != receiving.FINE:
             self._refuse("context", verdict, int(run[at]), int(round[at]))
         had_vote, moves = receiving.observe(
-            run, slots, y, self._observed, self._clip, self._curvature,
+            run, slots, y, self.parts.observed, self.parts.clip, self.parts.curvature,
             p.state, p.outcome, p.x, p.predicted, p.dz, p.weight, p.leverage,
             V.matrix, V.inverse, V.log_det, V.moves,
             self.prediction_error, self.context_spread, self.context_mean, self.contexts_seen,
@@ -224,7 +238,7 @@ class DuelingLearner:
         )
         learned = Learned(run, p.round[slots], weight)
         if slots.shape[0]:
-            self.estimate.learn(Arrivals(start, dz, weight, vote, self._clip_on_arrival), W)
+            self.estimate.learn(Arrivals(start, dz, weight, vote, self.parts.clip_on_arrival), W)
             if W.moves.max() >= REFACTOR_EVERY:
                 W.refactor()
             self.votes += start[1:] - start[:-1]

@@ -41,7 +41,7 @@ def hat_features(x: Array, spline: Spline) -> Array:
 
 
 def learned(model: Ridge | Spline | Fourier) -> Array:
-    state = model.start(runs=1, context_dim=3, post_dim=2, seed=5)
+    state = model.start(runs=range(1), context_dim=3, post_dim=2, seed=5)
     state.learn(np.zeros(30, dtype=np.int64), X, Y)
     return state.predict(QUERY)[0]
 
@@ -94,7 +94,7 @@ def test_many_pairs_do_not_wear_the_inverse_out() -> None:
     spline, random = Spline(), np.random.Generator(np.random.PCG64(4))
     x = random.uniform(-np.pi, np.pi, (20_000, 2, 2))
     y = np.abs(x) + random.normal(size=x.shape)
-    state = spline.start(runs=1, context_dim=2, post_dim=2, seed=0)
+    state = spline.start(runs=range(1), context_dim=2, post_dim=2, seed=0)
     state.learn(np.zeros(len(x), dtype=np.int64), x, y)
     query = random.uniform(-np.pi, np.pi, (1, 50, 2))
     rows = hat_features(x, spline).reshape(-1, 26)
@@ -116,14 +116,14 @@ def test_default_spline_knows_the_papers_maps_soon(name: str) -> None:
     random = np.random.Generator(np.random.PCG64(6))
     x, fresh = random.uniform(-np.pi, np.pi, (200, 2, 10)), random.uniform(-np.pi, np.pi, (1, 500, 10))
     y, truth = maps[name](x), maps[name](fresh)
-    state = Spline().start(runs=1, context_dim=10, post_dim=y.shape[2], seed=0)
+    state = Spline().start(runs=range(1), context_dim=10, post_dim=y.shape[2], seed=0)
     state.learn(np.zeros(200, dtype=np.int64), x, y)
     miss = (state.predict(fresh) - truth) / truth.std(axis=(0, 1))
     assert np.sqrt(np.mean(miss**2)) < 0.04
 
 
 def test_neighbours_are_the_nearest_of_those_kept() -> None:
-    state = Neighbours(count=4, memory=20).start(runs=1, context_dim=3, post_dim=2, seed=0)
+    state = Neighbours(count=4, memory=20).start(runs=range(1), context_dim=3, post_dim=2, seed=0)
     state.learn(np.zeros(30, dtype=np.int64), X, Y)
     items, values = X.reshape(60, 3)[-20:], Y.reshape(60, 2)[-20:]
     for x, predicted in zip(QUERY[0], state.predict(QUERY)[0], strict=True):
@@ -135,8 +135,8 @@ def test_neighbours_are_the_nearest_of_those_kept() -> None:
 
 def test_best_of_follows_the_lowest_prequential_error() -> None:
     candidates = [Ridge(), Spline()]
-    best = BestOf(candidates, half_life=5.0).start(runs=2, context_dim=3, post_dim=3, seed=0)
-    alone = [c.start(runs=2, context_dim=3, post_dim=3, seed=0) for c in candidates]
+    best = BestOf(candidates, half_life=5.0).start(runs=range(2), context_dim=3, post_dim=3, seed=0)
+    alone = [c.start(runs=range(2), context_dim=3, post_dim=3, seed=0) for c in candidates]
     error = np.zeros((2, 2))
     for x in X:
         both = np.stack([x, x])

@@ -61,7 +61,7 @@ def model(request: pytest.FixtureRequest) -> PostServing:
 
 
 def start(model: PostServing, runs: int = 3):
-    return model.start(runs=runs, context_dim=CONTEXT, post_dim=POST, seed=7)
+    return model.start(runs=range(runs), context_dim=CONTEXT, post_dim=POST, seed=7)
 
 
 def queries(runs: int, seed: int = 1) -> Array:
@@ -182,7 +182,7 @@ def test_wrong_settings_are_refused(wrong: Callable[[], object]) -> None:
 
 
 def test_the_null_object_has_no_outputs() -> None:
-    state = NoPostServing().start(runs=2, context_dim=CONTEXT, post_dim=0, seed=0)
+    state = NoPostServing().start(runs=range(2), context_dim=CONTEXT, post_dim=0, seed=0)
     state.learn(np.zeros(1, dtype=np.int64), np.zeros((1, 2, CONTEXT)), np.zeros((1, 2, 0)))
     state.restore(state.snapshot())
     assert state.predict(queries(2)).shape == (2, 5, 0)
@@ -205,7 +205,7 @@ def test_no_model_but_the_wrapper_loads_anything_heavy() -> None:
     program = (
         "import sys, numpy as np\n"
         "from duelwise.learning.post_serving import post_serving\n"
-        "post_serving('mlp').start(runs=1, context_dim=2, post_dim=2, seed=0)\n"
+        "post_serving('mlp').start(runs=range(1), context_dim=2, post_dim=2, seed=0)\n"
         "assert not {'torch', 'sklearn', 'pandas'} & set(sys.modules), sorted(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

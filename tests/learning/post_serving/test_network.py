@@ -44,13 +44,13 @@ def sampled(rows: int, replay: int | None, run: int, step: int) -> Array:
     if replay is None:
         return np.arange(rows)
     one = np.array([run]), np.array([step]), np.array([rows])
-    return Sampler(size=replay, runs=run + 1, seed=2).places(*one)[0][: max(rows, 0)]
+    return Sampler(size=replay, runs=range(run + 1), seed=2).places(*one)[0][: max(rows, 0)]
 
 
 @pytest.mark.parametrize("replay", [None, 30])
 def test_training_equals_torch(replay: int | None) -> None:
     """120 rounds of two steps; over 64 rows, so several chunks and a partly filled one."""
-    model = Neural(replay=replay).start(runs=3, context_dim=CONTEXT, post_dim=POST, seed=2)
+    model = Neural(replay=replay).start(runs=range(3), context_dim=CONTEXT, post_dim=POST, seed=2)
     x, y = pairs(120, 3)
     query = pairs(50, 3)[0][:, :, 0].swapaxes(0, 1)
     for run in range(3):
@@ -64,15 +64,17 @@ def test_training_equals_torch(replay: int | None) -> None:
                 torch.nn.functional.mse_loss(network(seen[0][rows]), seen[1][rows]).backward()
                 optimiser.step()
         expected = network(torch.from_numpy(query[run]).float()).detach().numpy()
-        fresh = Neural(replay=replay).start(runs=3, context_dim=CONTEXT, post_dim=POST, seed=2)
+        fresh = Neural(replay=replay).start(runs=range(3), context_dim=CONTEXT, post_dim=POST, seed=2)
         for t in range(120):
             fresh.learn(np.arange(3), x[t], y[t])
         np.testing.assert_allclose(fresh.predict(query)[run], expected, rtol=0, atol=1e-4)
 
 
 def test_initial_values_are_torchs_default_and_do_not_depend_on_the_batch() -> None:
-    wide = Neural().start(runs=4, context_dim=CONTEXT, post_dim=POST, seed=3).snapshot()["parameters"]
-    narrow = Neural().start(runs=1, context_dim=CONTEXT, post_dim=POST, seed=3).snapshot()["parameters"]
+    wide = Neural().start(runs=range(4), context_dim=CONTEXT, post_dim=POST, seed=3).snapshot()["parameters"]
+    narrow = (
+        Neural().start(runs=range(1), context_dim=CONTEXT, post_dim=POST, seed=3).snapshot()["parameters"]
+    )
     np.testing.assert_array_equal(wide[:1], narrow)
     assert len(np.unique(wide)) > 0.99 * wide.size
     W1, W2, b2, W3, b3 = split(wide[0], CONTEXT, HIDDEN, POST)
@@ -84,7 +86,7 @@ def test_initial_values_are_torchs_default_and_do_not_depend_on_the_batch() -> N
 
 
 def test_a_self_duel_is_kept_once() -> None:
-    model = Neural().start(runs=2, context_dim=1, post_dim=1, seed=0)
+    model = Neural().start(runs=range(2), context_dim=1, post_dim=1, seed=0)
     model.learn(np.arange(2), np.array([[[1.0], [1.0]], [[1.0], [2.0]]]), np.ones((2, 2, 1)))
     state = model.snapshot()
     assert state["count"].tolist() == [1, 2]
@@ -92,7 +94,7 @@ def test_a_self_duel_is_kept_once() -> None:
 
 
 def test_replay_draws_rows_uniformly_and_by_step() -> None:
-    sampler = Sampler(size=4000, runs=2, seed=1)
+    sampler = Sampler(size=4000, runs=range(2), seed=1)
     run, count = np.array([0, 1]), np.array([5000, 5000])
     places = sampler.places(run, np.array([3, 9]), count)
     assert places.min() >= 0

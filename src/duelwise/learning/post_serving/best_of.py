@@ -28,11 +28,11 @@ class BestOf:
         if len(self.candidates) == 0 or self.half_life <= 0:
             raise InvalidInput(f"BestOf needs at least one candidate and half_life > 0; got {self}.")
 
-    def start(self, *, runs: int, context_dim: int, post_dim: int, seed: int) -> BestOfModel:
+    def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> BestOfModel:
         models = [
             c.start(runs=runs, context_dim=context_dim, post_dim=post_dim, seed=seed) for c in self.candidates
         ]
-        return BestOfModel(models, runs, keep=2.0 ** (-1.0 / self.half_life))
+        return BestOfModel(models, len(runs), keep=2.0 ** (-1.0 / self.half_life))
 
 
 class BestOfModel:

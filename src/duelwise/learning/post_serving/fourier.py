@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import pi
 
@@ -31,21 +32,23 @@ class Fourier:
                 f"Fourier features need at least 1 feature, scale > 0 and ridge > 0; got {self}."
             )
 
-    def start(self, *, runs: int, context_dim: int, post_dim: int, seed: int) -> FourierModel:
+    def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> FourierModel:
         return FourierModel(self, runs, context_dim, post_dim, seed)
 
 
 class FourierModel:
     """The frequencies and coefficients of R runs; frequencies follow from the seed."""
 
-    def __init__(self, settings: Fourier, runs: int, context_dim: int, post_dim: int, seed: int) -> None:
-        random = [generator(seed, "fourier features", run) for run in range(runs)]
+    def __init__(
+        self, settings: Fourier, runs: Sequence[int], context_dim: int, post_dim: int, seed: int
+    ) -> None:
+        random = [generator(seed, "fourier features", run) for run in runs]
         shape = (context_dim, settings.features)
         width = settings.scale * np.sqrt(context_dim)
         self._frequency = np.stack([g.normal(size=shape) for g in random]) / width  # (R, dx, D)
         self._phase = np.stack([g.uniform(0, 2 * pi, (1, settings.features)) for g in random])  # (R, 1, D)
         precision = settings.ridge * np.eye(1 + context_dim + settings.features)
-        self._fit = RecursiveLeastSquares(runs=runs, precision=precision, outputs=post_dim)
+        self._fit = RecursiveLeastSquares(runs=len(runs), precision=precision, outputs=post_dim)
 
     @property
     def post_dim(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from duelwise.types import Array, IntArray, Snapshot
@@ -29,4 +30,6 @@ class PostServingModel(Protocol):
 class PostServing(Protocol):
     """The frozen configuration of a φ̂."""
 
-    def start(self, *, runs: int, context_dim: int, post_dim: int, seed: int) -> PostServingModel: ...
+    def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> PostServingModel:
+        """The model for these run numbers: what it draws follows from seed and number, not from position."""
+        ...

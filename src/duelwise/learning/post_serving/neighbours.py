@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numba
@@ -27,8 +28,8 @@ class Neighbours:
         if not 1 <= self.count <= self.memory:
             raise InvalidInput(f"Neighbours need 1 ≤ count ≤ memory; got {self}.")
 
-    def start(self, *, runs: int, context_dim: int, post_dim: int, seed: int) -> NeighboursModel:
-        return NeighboursModel(self, runs, context_dim, post_dim)
+    def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> NeighboursModel:
+        return NeighboursModel(self, len(runs), context_dim, post_dim)
 
 
 class NeighboursModel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,22 +36,24 @@ class Neural:
         if self.replay is not None and self.replay < 1:
             raise InvalidInput(f"replay is a number of rows, or None for all of them; got {self.replay}.")
 
-    def start(self, *, runs: int, context_dim: int, post_dim: int, seed: int) -> NeuralModel:
+    def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> NeuralModel:
         return NeuralModel(self, runs=runs, context_dim=context_dim, post_dim=post_dim, seed=seed)
 
 
 class NeuralModel:
     """Parameters, Adam's moments and the rows seen, for R runs."""
 
-    def __init__(self, settings: Neural, *, runs: int, context_dim: int, post_dim: int, seed: int) -> None:
+    def __init__(
+        self, settings: Neural, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int
+    ) -> None:
         self._settings = settings
         self._shape = context_dim, settings.hidden, post_dim
-        self._parameters = np.stack([_initial(*self._shape, seed, run) for run in range(runs)])  # (R, P)
+        self._parameters = np.stack([_initial(*self._shape, seed, run) for run in runs])  # (R, P)
         self._mean = np.zeros_like(self._parameters)
         self._square = np.zeros_like(self._parameters)
-        self._step = np.zeros(runs, dtype=np.int64)  # (R,) steps of Adam taken
+        self._step = np.zeros(len(runs), dtype=np.int64)  # (R,) steps of Adam taken
         merge = settings.replay is None
-        self._rows = Rows(runs=runs, context_dim=context_dim, post_dim=post_dim, merge=merge)
+        self._rows = Rows(runs=len(runs), context_dim=context_dim, post_dim=post_dim, merge=merge)
         self._sampler = Sampler(size=settings.replay or 0, runs=runs, seed=seed)
 
     @property

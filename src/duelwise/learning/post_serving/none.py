@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from duelwise.types import Array, IntArray, Snapshot
 class NoPostServing:
     """The null object, dy = 0: it predicts (R, K, 0) and has nothing to learn."""
 
-    def start(self, *, runs: int, context_dim: int, post_dim: int, seed: int) -> NoPostServingModel:
+    def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> NoPostServingModel:
         if post_dim != 0:
             raise InvalidInput(
                 f"The world has {post_dim} post-serving coordinates, but no post-serving model was chosen. "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from duelwise.learning.post_serving.network import Floats
@@ -56,12 +58,12 @@ class Rows:
 class Sampler:
     """Which rows a step replays, as a function of (seed, run, step)."""
 
-    def __init__(self, *, size: int, runs: int, seed: int) -> None:
+    def __init__(self, *, size: int, runs: Sequence[int], seed: int) -> None:
         def draw(random: np.random.Generator, steps: int) -> AnyArray:
             return random.integers(2**32, size=(steps, size), dtype=np.uint32)
 
         self._size = size
-        self._draws = RoundDraws(seed, "network replay", range(runs), draw)
+        self._draws = RoundDraws(seed, "network replay", runs, draw)
 
     def places(self, run: IntArray, step: IntArray, count: IntArray) -> IntArray:
         """(n, size) rows drawn with replacement, or 0, 1, 2, ... for a run with no more than `size`."""

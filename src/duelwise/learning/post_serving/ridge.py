@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,8 +22,8 @@ class Ridge:
         if self.ridge <= 0:
             raise InvalidInput(f"Ridge regression needs ridge > 0, got {self.ridge}.")
 
-    def start(self, *, runs: int, context_dim: int, post_dim: int, seed: int) -> RidgeModel:
-        return RidgeModel(self, runs, context_dim, post_dim)
+    def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> RidgeModel:
+        return RidgeModel(self, len(runs), context_dim, post_dim)
 
 
 class RidgeModel:

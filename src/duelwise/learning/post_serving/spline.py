@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import pi
 
@@ -37,8 +38,8 @@ class Spline:
                 f"A spline needs at least 2 knots, low < high, ridge > 0 and roughness ≥ 0; got {self}."
             )
 
-    def start(self, *, runs: int, context_dim: int, post_dim: int, seed: int) -> SplineModel:
-        return SplineModel(self, runs, context_dim, post_dim)
+    def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> SplineModel:
+        return SplineModel(self, len(runs), context_dim, post_dim)
 
 
 class SplineModel:

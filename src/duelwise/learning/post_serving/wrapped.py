@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self, runtime_checkable
 
@@ -43,7 +44,7 @@ class SklearnModel:
         if self.refit_every < 1:
             raise InvalidInput(f"refit_every counts pairs, so it is at least 1; got {self.refit_every}.")
 
-    def start(self, *, runs: int, context_dim: int, post_dim: int, seed: int) -> SklearnRuns:
+    def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> SklearnRuns:
         require("sklearn", extra="sklearn", purpose="SklearnModel")
         return SklearnRuns(self, runs, context_dim, post_dim, seed)
 
@@ -55,13 +56,15 @@ class SklearnRuns:
     learned are the state: restoring fits fresh clones on them, in the same order.
     """
 
-    def __init__(self, settings: SklearnModel, runs: int, context_dim: int, post_dim: int, seed: int) -> None:
-        self._settings, self._seed = settings, seed
+    def __init__(
+        self, settings: SklearnModel, runs: Sequence[int], context_dim: int, post_dim: int, seed: int
+    ) -> None:
+        self._settings, self._runs, self._seed = settings, tuple(runs), seed
         self._context_dim, self._post_dim = context_dim, post_dim
-        self._x: list[list[Array]] = [[] for _ in range(runs)]  # pairs (2, dx)
-        self._y: list[list[Array]] = [[] for _ in range(runs)]  # pairs (2, dy)
-        self._clones = [self._clone(r) for r in range(runs)]
-        self._fitted = [False] * runs
+        self._x: list[list[Array]] = [[] for _ in runs]  # pairs (2, dx)
+        self._y: list[list[Array]] = [[] for _ in runs]  # pairs (2, dy)
+        self._clones = [self._clone(run) for run in runs]
+        self._fitted = [False] * len(runs)
 
     @property
     def post_dim(self) -> int:
@@ -88,10 +91,9 @@ class SklearnRuns:
         }
 
     def restore(self, state: Snapshot) -> None:
-        runs = range(len(self._clones))
-        self._x, self._y = [[] for _ in runs], [[] for _ in runs]
-        self._clones, self._fitted = [self._clone(r) for r in runs], [False for _ in runs]
-        self.learn(np.repeat(np.arange(len(runs)), state["pairs"]), state["x"], state["y"])
+        self._x, self._y = [[] for _ in self._runs], [[] for _ in self._runs]
+        self._clones, self._fitted = [self._clone(run) for run in self._runs], [False for _ in self._runs]
+        self.learn(np.repeat(np.arange(len(self._runs)), state["pairs"]), state["x"], state["y"])
 
     def _learn_pair(self, r: int, x: Array, y: Array) -> None:
         self._x[r].append(x.copy())
@@ -108,12 +110,12 @@ class SklearnRuns:
         """(n, dy), or (n,) for one output, which many estimators insist on."""
         return y[:, 0] if self._post_dim == 1 else y
 
-    def _clone(self, r: int) -> Regressor:
+    def _clone(self, run: int) -> Regressor:
         """A fresh estimator whose own randomness, if any, follows from the seed and the run."""
         from sklearn.base import clone
 
         fresh = clone(self._settings.estimator)
-        draws = generator(self._seed, "sklearn", r)
+        draws = generator(self._seed, "sklearn", run)
         seeds = {
             name: int(draws.integers(2**31))
             for name in sorted(fresh.get_params())
