@@ -75,40 +75,40 @@ class MaximumLikelihood:
     def __init__(
         self, settings: FullMLE, runs: int, dim: int, link: int, regularisation: Array, curvature: Array
     ) -> None:
-        self._settings, self._link = settings, link
+        self.settings, self._link = settings, link
         self._ridge, self._curvature = regularisation, curvature
         self.theta = np.zeros((runs, dim))
         self.count = np.zeros(runs, dtype=np.int64)  # votes in the history of each run
         self.passes = np.zeros(runs, dtype=np.int64)  # passes over the history so far
-        self._known = np.zeros(runs, dtype=np.int64)
-        self._gradient = np.zeros((runs, dim))
-        self._inverse = np.eye(dim) / regularisation[:, None, None]
-        self._z = np.zeros((runs, dim, 64))  # zeros, so that equal states have equal snapshots
-        self._weight = np.zeros((runs, 64))
-        self._outcome = np.zeros((runs, 64))
+        self.known = np.zeros(runs, dtype=np.int64)
+        self.gradient = np.zeros((runs, dim))
+        self.inverse = np.eye(dim) / regularisation[:, None, None]
+        self.z = np.zeros((runs, dim, 64))  # zeros, so that equal states have equal snapshots
+        self.weight = np.zeros((runs, 64))
+        self.outcome = np.zeros((runs, 64))
 
     def learn(self, votes: Arrivals, arrived: Geometry) -> None:
-        self._make_room(len(votes.outcome))
+        self.make_room(len(votes.outcome))
         online.arrive_and_remember(
             *votes, arrived.matrix, arrived.inverse, arrived.log_det, arrived.moves, self._curvature,
-            self._z, self._weight, self._outcome, self.count,
+            self.z, self.weight, self.outcome, self.count,
         )  # fmt: skip
         several = self.theta.shape[0] > 1 and numba.get_num_threads() > 1
         (solve_runs_in_parallel if several else solve_runs)(
-            self._z, self._weight, self._outcome, self._known, self.count, self._ridge, self._link,
-            self.theta, self._gradient, self._inverse,
-            self._settings.tolerance, self._settings.most_passes, self.passes,
+            self.z, self.weight, self.outcome, self.known, self.count, self._ridge, self._link,
+            self.theta, self.gradient, self.inverse,
+            self.settings.tolerance, self.settings.most_passes, self.passes,
         )  # fmt: skip
 
-    def _make_room(self, more: int) -> None:
+    def make_room(self, more: int) -> None:
         """Double the history's capacity until `more` votes fit into every run."""
-        needed, capacity = int(self.count.max()) + more, self._weight.shape[1]
+        needed, capacity = int(self.count.max()) + more, self.weight.shape[1]
         if needed <= capacity:
             return
         while capacity < needed:
             capacity *= 2
         held = int(self.count.max())
-        for name in ("_z", "_weight", "_outcome"):
+        for name in ("z", "weight", "outcome"):
             old: Array = getattr(self, name)
             new = np.zeros((*old.shape[:-1], capacity))
             new[..., :held] = old[..., :held]
@@ -117,21 +117,21 @@ class MaximumLikelihood:
     def snapshot(self) -> Snapshot:
         held = int(self.count.max(initial=0))
         return {
-            "theta": self.theta, "count": self.count, "passes": self.passes, "known": self._known,
-            "gradient": self._gradient, "inverse": self._inverse, "z": self._z[..., :held],
-            "weight": self._weight[..., :held], "outcome": self._outcome[..., :held],
+            "theta": self.theta, "count": self.count, "passes": self.passes, "known": self.known,
+            "gradient": self.gradient, "inverse": self.inverse, "z": self.z[..., :held],
+            "weight": self.weight[..., :held], "outcome": self.outcome[..., :held],
         }  # fmt: skip
 
     def restore(self, state: Snapshot) -> None:
         held = int(state["count"].max(initial=0))
         self.count[...] = 0
-        self._make_room(held)
-        for history in (self._z, self._weight, self._outcome):
+        self.make_room(held)
+        for history in (self.z, self.weight, self.outcome):
             history[...] = 0.0
         for name, value in (
-            ("theta", self.theta), ("count", self.count), ("passes", self.passes), ("known", self._known),
-            ("gradient", self._gradient), ("inverse", self._inverse), ("z", self._z[..., :held]),
-            ("weight", self._weight[..., :held]), ("outcome", self._outcome[..., :held]),
+            ("theta", self.theta), ("count", self.count), ("passes", self.passes), ("known", self.known),
+            ("gradient", self.gradient), ("inverse", self.inverse), ("z", self.z[..., :held]),
+            ("weight", self.weight[..., :held]), ("outcome", self.outcome[..., :held]),
         ):  # fmt: skip
             value[...] = state[name]
 
@@ -189,26 +189,26 @@ class SinglePass:
     def __init__(
         self, settings: OnePass, runs: int, dim: int, link: int, regularisation: Array, curvature: Array
     ) -> None:
-        self._settings, self._link, self._curvature = settings, link, curvature
+        self.settings, self._link, self._curvature = settings, link, curvature
         self.theta = np.zeros((runs, dim))
-        self._hessian = Geometry(runs=runs, dim=dim, regularisation=regularisation)
+        self.hessian = Geometry(runs=runs, dim=dim, regularisation=regularisation)
 
     def learn(self, votes: Arrivals, arrived: Geometry) -> None:
-        hessian = self._hessian
+        hessian = self.hessian
         online.arrive_one_pass(
             *votes, arrived.matrix, arrived.inverse, arrived.log_det, arrived.moves, self._curvature,
-            self.theta, self._link, self._settings.step_size, self._settings.norm_bound,
+            self.theta, self._link, self.settings.step_size, self.settings.norm_bound,
             hessian.matrix, hessian.inverse, hessian.log_det, hessian.moves,
         )  # fmt: skip
         if hessian.moves.max() >= REFACTOR_EVERY:
             hessian.refactor()
 
     def snapshot(self) -> Snapshot:
-        return {"theta": self.theta} | {f"hessian.{k}": v for k, v in self._hessian.snapshot().items()}
+        return {"theta": self.theta} | {f"hessian.{k}": v for k, v in self.hessian.snapshot().items()}
 
     def restore(self, state: Snapshot) -> None:
         self.theta[...] = state["theta"]
-        self._hessian.restore({k: state[f"hessian.{k}"] for k in self._hessian.snapshot()})
+        self.hessian.restore({k: state[f"hessian.{k}"] for k in self.hessian.snapshot()})
 
 
 ESTIMATORS: dict[str, Estimator] = {"full-mle": FullMLE(), "one-step": OneStep(), "one-pass": OnePass()}

@@ -1,4 +1,4 @@
-"""Compiled loops over runs that apply a selection equation to each."""
+"""The built-in selection rules by code, and the compiled loop over runs that applies one."""
 
 from __future__ import annotations
 
@@ -15,46 +15,33 @@ from duelwise.learning.equations import (
 )
 from duelwise.types import Array, IntArray
 
-# In all: z (R, K, d), theta (R, d), inverse (R, d, d), width (R,) → (R, 2).
+LEADER_CHALLENGER, JOINT, INFORMATIVE_ARM, INFORMATIVE_PAIR, PERTURBED = 0, 1, 2, 3, 4
 
 
 @compiled
-def leader_challenger(z: Array, theta: Array, inverse: Array, width: Array, distinct: bool) -> IntArray:
-    arms = np.empty((z.shape[0], 2), dtype=np.int64)
-    for r in range(z.shape[0]):
-        arms[r, 0] = first_arm(z[r], theta[r])
-        arms[r, 1] = second_arm(z[r], theta[r], inverse[r], arms[r, 0], width[r], distinct)
-    return arms
+def pair_of(
+    rule: int, z: Array, theta: Array, inverse: Array, width: float, distinct: bool, noise: Array
+) -> tuple[int, int]:
+    """The pair of one run: z (K, d), theta (d,), inverse (d, d), noise (K,) for PERTURBED."""
+    if rule == JOINT:
+        return joint_pair(z, theta, inverse, width, distinct)
+    if rule == INFORMATIVE_PAIR:
+        return informative_pair(z, theta, inverse, width, distinct)
+    if rule == PERTURBED:
+        first = perturbed_arm(z, theta, inverse, noise)
+    else:
+        first = first_arm(z, theta)
+    if rule == INFORMATIVE_ARM:
+        return first, informative_arm(z, theta, inverse, first, width)
+    return first, second_arm(z, theta, inverse, first, width, distinct)
 
 
 @compiled
-def joint_ucb(z: Array, theta: Array, inverse: Array, width: Array, distinct: bool) -> IntArray:
-    arms = np.empty((z.shape[0], 2), dtype=np.int64)
-    for r in range(z.shape[0]):
-        arms[r, 0], arms[r, 1] = joint_pair(z[r], theta[r], inverse[r], width[r], distinct)
-    return arms
-
-
-@compiled
-def most_informative(
-    z: Array, theta: Array, inverse: Array, width: Array, distinct: bool, leader_first: bool
+def pairs(
+    rule: int, z: Array, theta: Array, inverse: Array, width: Array, distinct: bool, noise: Array
 ) -> IntArray:
+    """z (R, K, d), theta (R, d), inverse (R, d, d), width (R,), noise (R, K) → (R, 2)."""
     arms = np.empty((z.shape[0], 2), dtype=np.int64)
     for r in range(z.shape[0]):
-        if leader_first:
-            arms[r, 0] = first_arm(z[r], theta[r])
-            arms[r, 1] = informative_arm(z[r], theta[r], inverse[r], arms[r, 0], width[r])
-        else:
-            arms[r, 0], arms[r, 1] = informative_pair(z[r], theta[r], inverse[r], width[r], distinct)
-    return arms
-
-
-@compiled
-def perturbed_leader(
-    z: Array, theta: Array, inverse: Array, width: Array, distinct: bool, noise: Array
-) -> IntArray:
-    arms = np.empty((z.shape[0], 2), dtype=np.int64)
-    for r in range(z.shape[0]):
-        arms[r, 0] = perturbed_arm(z[r], theta[r], inverse[r], noise[r])
-        arms[r, 1] = second_arm(z[r], theta[r], inverse[r], arms[r, 0], width[r], distinct)
+        arms[r] = pair_of(rule, z[r], theta[r], inverse[r], width[r], distinct, noise[r])
     return arms

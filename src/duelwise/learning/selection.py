@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from duelwise.learning import selecting
-from duelwise.randomness import RoundDraws
+from duelwise.randomness import Draw, RoundDraws
 from duelwise.types import Array, IntArray
 
 
@@ -29,21 +30,27 @@ class Noise:
 
     def __init__(self, seed: int, runs: tuple[int, ...]) -> None:
         self._seed, self._runs = seed, runs
-        self._draws: dict[int, RoundDraws] = {}
+        self._draws: dict[tuple[str, int], RoundDraws] = {}
 
     def gumbel(self, round: int, arms: int) -> Array:
         """(R, K) standard Gumbel."""
-        return -np.log(-np.log1p(-self.uniform(round, arms)))
+        return self._drawn("gumbel", arms, lambda g, rounds: g.gumbel(size=(rounds, arms))).at(round)
 
-    def uniform(self, round: int, arms: int) -> Array:
-        """(R, K) on [0, 1)."""
-        if arms not in self._draws:
+    def coin(self, round: int) -> Array:
+        """(R, 1) uniform on [0, 1), one for each run."""
+        return self._drawn("coin", 1, lambda g, rounds: g.random((rounds, 1))).at(round)
+
+    def silence(self, arms: int) -> Array:
+        """(R, K) zeros."""
+        return np.zeros((len(self._runs), arms))
+
+    def _drawn(self, purpose: str, arms: int, draw: Draw) -> RoundDraws:
+        if (purpose, arms) not in self._draws:
             if len(self._draws) >= 8:  # candidate sets of many sizes: keep a few blocks only
                 self._draws.clear()
-            self._draws[arms] = RoundDraws(
-                self._seed, f"selection/{arms}", self._runs, lambda g, rounds: g.random((rounds, arms))
-            )
-        return self._draws[arms].at(round)
+            name = f"selection/{purpose}/{arms}"
+            self._draws[purpose, arms] = RoundDraws(self._seed, name, self._runs, draw)
+        return self._draws[purpose, arms]
 
 
 class Selection(Protocol):
@@ -52,20 +59,49 @@ class Selection(Protocol):
     def pairs(self, view: View) -> IntArray: ...  # (R, 2): first, second
 
 
+@runtime_checkable
+class CompiledRule(Protocol):
+    """A built-in rule: its code for selecting.pair_of, and the noise it adds to utilities."""
+
+    @property
+    def code(self) -> int: ...
+
+    def perturbation(self, noise: Noise, round: int, arms: int) -> Array: ...  # (R, K)
+
+
+def _pairs(rule: CompiledRule, view: View) -> IntArray:
+    noise = rule.perturbation(view.noise, view.round, view.z.shape[1])
+    return selecting.pairs(rule.code, view.z, view.theta, view.inverse, view.width, view.distinct, noise)
+
+
 @dataclass(frozen=True, kw_only=True)
 class LeaderChallenger:
     """(5), (6): the greedy leader, and the challenger of highest upper bound against it."""
 
+    @property
+    def code(self) -> int:
+        return selecting.LEADER_CHALLENGER
+
+    def perturbation(self, noise: Noise, round: int, arms: int) -> Array:
+        return noise.silence(arms)
+
     def pairs(self, view: View) -> IntArray:
-        return selecting.leader_challenger(view.z, view.theta, view.inverse, view.width, view.distinct)
+        return _pairs(self, view)
 
 
 @dataclass(frozen=True, kw_only=True)
 class JointUCB:
     """The pair of highest joint upper bound: RCDB and MaxPairUCB."""
 
+    @property
+    def code(self) -> int:
+        return selecting.JOINT
+
+    def perturbation(self, noise: Noise, round: int, arms: int) -> Array:
+        return noise.silence(arms)
+
     def pairs(self, view: View) -> IntArray:
-        return selecting.joint_ucb(view.z, view.theta, view.inverse, view.width, view.distinct)
+        return _pairs(self, view)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,10 +114,15 @@ class MostInformative:
 
     leader_first: bool = True
 
+    @property
+    def code(self) -> int:
+        return selecting.INFORMATIVE_ARM if self.leader_first else selecting.INFORMATIVE_PAIR
+
+    def perturbation(self, noise: Noise, round: int, arms: int) -> Array:
+        return noise.silence(arms)
+
     def pairs(self, view: View) -> IntArray:
-        return selecting.most_informative(
-            view.z, view.theta, view.inverse, view.width, view.distinct, self.leader_first
-        )
+        return _pairs(self, view)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,11 +137,16 @@ class PerturbedLeader:
     clip: float = 5.0  # published code
     share_rate: float | None = None
 
+    @property
+    def code(self) -> int:
+        return selecting.PERTURBED
+
+    def perturbation(self, noise: Noise, round: int, arms: int) -> Array:
+        values = np.clip(noise.gumbel(round, arms), -self.clip, self.clip)
+        if self.share_rate is None:
+            return values
+        independent = min(1.0, self.share_rate / math.sqrt(round + 1))
+        return np.where(noise.coin(round) < independent, values, values[:, :1])
+
     def pairs(self, view: View) -> IntArray:
-        arms = view.z.shape[1]
-        noise = np.clip(view.noise.gumbel(view.round, arms), -self.clip, self.clip)
-        if self.share_rate is not None:
-            independent = min(1.0, self.share_rate / np.sqrt(view.round + 1))
-            coin = view.noise.uniform(view.round, arms + 1)[:, -1:]
-            noise = np.where(coin < independent, noise, noise[:, :1])
-        return selecting.perturbed_leader(view.z, view.theta, view.inverse, view.width, view.distinct, noise)
+        return _pairs(self, view)
