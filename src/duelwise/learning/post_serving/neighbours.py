@@ -102,23 +102,14 @@ def _mean_of_nearest(x: Array, items: Array, values: Array, kept: int, count: in
             out[o] /= total
 
 
-# Each loop stands twice: a threaded kernel must not be called from several Python
-# threads, as a server does with its streams of one run.
-
-
-@compiled
-def _predict(x: Array, items: Array, values: Array, kept: IntArray, count: int) -> Array:
-    out = np.zeros((x.shape[0], x.shape[1], values.shape[2]))
-    for r in range(x.shape[0]):
-        for k in range(x.shape[1]):
-            _mean_of_nearest(x[r, k], items[r], values[r], kept[r], count, out[r, k])
-    return out
-
-
-@compiled_over_runs
-def _predict_over_runs(x: Array, items: Array, values: Array, kept: IntArray, count: int) -> Array:
+def _predict_runs(x: Array, items: Array, values: Array, kept: IntArray, count: int) -> Array:
     out = np.zeros((x.shape[0], x.shape[1], values.shape[2]))
     for r in numba.prange(x.shape[0]):
         for k in range(x.shape[1]):
             _mean_of_nearest(x[r, k], items[r], values[r], kept[r], count, out[r, k])
     return out
+
+
+# A threaded kernel must not be called from several Python threads, as a server does with
+# its streams of one run: those take the serial form.
+_predict, _predict_over_runs = compiled(_predict_runs), compiled_over_runs(_predict_runs)

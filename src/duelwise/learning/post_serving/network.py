@@ -98,6 +98,17 @@ def _through(back: Floats, h: Floats) -> None:
 
 
 @compiled
+def _weighted_error(error: Floats, bias: Floats, y: Floats, weight: Floats) -> np.float32:
+    """error ← weight·(error + bias - y): (rows, dy). Returns the total weight."""
+    total = np.float32(0)
+    for i in range(error.shape[0]):
+        total += weight[i]
+        for j in range(error.shape[1]):
+            error[i, j] = weight[i] * (error[i, j] + bias[j] - y[i, j])
+    return total
+
+
+@compiled
 def _add_rows(total: Floats, rows: Floats) -> None:
     """total (width,) += Σ rows (n, width)."""
     for i in range(rows.shape[0]):
@@ -132,18 +143,12 @@ def _gather(
 
 @compiled
 def _slope(
-    parameters: Floats,
-    rows: Floats,
-    weight: Floats,
-    take: IntArray,
-    count: int,
-    hidden: int,
-    inputs: int,
+    parameters: Floats, rows: Floats, weight: Floats, take: IntArray, count: int, hidden: int, inputs: int,
     slope: Floats,
-) -> None:
+) -> None:  # fmt: skip
     """∂/∂parameters of the weighted mean of (network(x) - y)² over rows and outputs: (P,) → slope (P,)."""
     outputs = rows.shape[1] - inputs - 1
-    chunk = max(8, PRODUCT // (hidden * hidden))
+    chunk = min(64, max(8, PRODUCT // (hidden * hidden)))
     W1, W2, b2, W3, b3 = split(parameters, inputs, hidden, outputs)
     W2_back, W3_back = np.ascontiguousarray(W2.T), np.ascontiguousarray(W3.T)
     slope[:] = 0
@@ -162,10 +167,7 @@ def _slope(
         np.dot(h1, W2, h2)
         _rectify(h2, b2)
         np.dot(h2, W3, error)
-        for i in range(chunk):
-            total += w[i]
-            for j in range(outputs):
-                error[i, j] = w[i] * (error[i, j] + b3[j] - y[i, j])
+        total += _weighted_error(error, b3, y, w)
 
         np.dot(h2.T, error, P3)
         _add(G3, P3)
@@ -186,99 +188,33 @@ def _slope(
 
 @compiled
 def _train_run(
-    parameters: Floats,
-    mean: Floats,
-    square: Floats,
-    step: int,
-    rows: Floats,
-    weight: Floats,
-    take: IntArray,
-    count: int,
-    hidden: int,
-    inputs: int,
-    steps: int,
-    rate: float,
-) -> None:
+    parameters: Floats, mean: Floats, square: Floats, step: int, rows: Floats, weight: Floats,
+    take: IntArray, count: int, hidden: int, inputs: int, steps: int, rate: float,
+) -> None:  # fmt: skip
     slope = np.empty_like(parameters)
     for s in range(steps):
         _slope(parameters, rows, weight, take[s], count, hidden, inputs, slope)
         _adam(parameters, mean, square, slope, step + s + 1, rate)
 
 
-# The loop stands twice: a threaded kernel must not be called from several Python
-# threads, as a server does with its streams of one run.
-
-
-@compiled
-def train(
-    run: IntArray,
-    parameters: Floats,
-    mean: Floats,
-    square: Floats,
-    step: IntArray,
-    rows: Floats,
-    weight: Floats,
-    take: IntArray,
-    count: IntArray,
-    hidden: int,
-    inputs: int,
-    steps: int,
-    rate: float,
-) -> None:
+def _train_runs(
+    run: IntArray, parameters: Floats, mean: Floats, square: Floats, step: IntArray, rows: Floats,
+    weight: Floats, take: IntArray, count: IntArray, hidden: int, inputs: int, steps: int, rate: float,
+) -> None:  # fmt: skip
     """Steps of Adam for some runs, in place.
 
     run (n,); parameters, mean, square (R, P); step (R,) taken so far; rows (R, capacity, dx + 1 + dy)
     with weight (R, capacity); a step learns from rows take (n, steps, count), or, if take is
     (n, steps, 0), from the first count (n,).
     """
-    for i in range(run.shape[0]):
-        r = int(run[i])
-        _train_run(
-            parameters[r],
-            mean[r],
-            square[r],
-            step[r],
-            rows[r],
-            weight[r],
-            take[i],
-            count[i],
-            hidden,
-            inputs,
-            steps,
-            rate,
-        )
-
-
-@compiled_over_runs
-def train_over_runs(
-    run: IntArray,
-    parameters: Floats,
-    mean: Floats,
-    square: Floats,
-    step: IntArray,
-    rows: Floats,
-    weight: Floats,
-    take: IntArray,
-    count: IntArray,
-    hidden: int,
-    inputs: int,
-    steps: int,
-    rate: float,
-) -> None:
-    """`train`, with runs spread over threads."""
     for i in numba.prange(run.shape[0]):
         r = int(run[i])
         _train_run(
-            parameters[r],
-            mean[r],
-            square[r],
-            step[r],
-            rows[r],
-            weight[r],
-            take[i],
-            count[i],
-            hidden,
-            inputs,
-            steps,
-            rate,
-        )
+            parameters[r], mean[r], square[r], step[r], rows[r], weight[r], take[i], count[i],
+            hidden, inputs, steps, rate,
+        )  # fmt: skip
+
+
+# A threaded kernel must not be called from several Python threads, as a server does with
+# its streams of one run: those take the serial form.
+train, train_over_runs = compiled(_train_runs), compiled_over_runs(_train_runs)
