@@ -22,6 +22,7 @@ JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
 MAGIC = b"DW"
 VERSION = 1
 _PREFIX = struct.Struct("<2sBBI")
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _KINDS = "biuf"  # booleans, integers, floats: what raw bytes can hold exactly
 
 
@@ -34,7 +35,7 @@ def pack(fields: Mapping[str, JSON], arrays: Mapping[str, AnyArray]) -> bytes:
             raise TypeError(f"Array {name!r} has dtype {array.dtype}; only numbers and booleans are stored.")
         shapes.append([name, array.dtype.newbyteorder("<").str, list(array.shape)])
         parts.append(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
-    header = json.dumps([fields, shapes], separators=(",", ":"), allow_nan=False).encode()
+    header = _ENCODER.encode([fields, shapes]).encode()
     parts[0] = _PREFIX.pack(MAGIC, VERSION, 0, len(header))
     parts[1] = header
     return b"".join(parts)

@@ -14,6 +14,7 @@ from duelwise.errors import StorageFailure, UnknownStream
 from duelwise.storage import schema
 from duelwise.storage.database import open_engine
 from duelwise.storage.keys import Keys
+from duelwise.storage.repairing import Repairer
 from duelwise.storage.rows import EventRow, SnapshotRow, StreamRow, TicketRow, snapshot_checksum
 from duelwise.storage.writer import READ_CHUNK, Writer, read_events, read_tickets, write_snapshot
 
@@ -99,6 +100,13 @@ class Store:
             if writer.flush():
                 connection.commit()
 
+    @contextmanager
+    def repairing(self, stream_id: int) -> Generator[Repairer]:
+        """One transaction with the stream locked, in which its log may be rewritten."""
+        with self._changing() as connection:
+            row = connection.execute(_LOCKED_STREAM, {"of_stream": stream_id}).one()
+            yield Repairer(connection, StreamRow._make(row))
+
     def events(self, stream_id: int, *, after: int, upto: int) -> Iterator[EventRow]:
         """Events after < seq ≤ upto in order, checked; read in chunks, so a long log fits."""
         while after < upto:
@@ -130,10 +138,16 @@ class Store:
 
     # -- snapshots ----------------------------------------------------------------------
 
-    def add_snapshot(self, stream_id: int, snapshot: SnapshotRow) -> None:
-        """Keep a state to restart from, and drop all but the newest few."""
+    def add_snapshot(self, stream_id: int, snapshot: SnapshotRow, *, generation: int) -> None:
+        """Keep a state to restart from, and drop all but the newest few.
+
+        A state of another generation is history that a repair has rewritten: it is not kept.
+        """
         table = schema.snapshots
         with self._changing() as connection:
+            row = connection.execute(_LOCKED_STREAM, {"of_stream": stream_id}).one()
+            if StreamRow._make(row).generation != generation:
+                return
             write_snapshot(connection, stream_id, snapshot)
             kept = (
                 sa.select(table.c.seq)

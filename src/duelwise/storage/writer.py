@@ -115,6 +115,7 @@ class Writer:
         self.rounds = stream.rounds
         self._events: list[EventRow] = []
         self._tickets: dict[int, TicketRow] = {}
+        self._sent = False
 
     def events(self, *, after: int, upto: int) -> Iterator[EventRow]:
         return read_events(self.connection, self.stream.id, after=after, upto=upto)
@@ -182,9 +183,9 @@ class Writer:
         write_snapshot(self.connection, self.stream.id, snapshot)
 
     def flush(self) -> bool:
-        """Send all that was appended; False when there was nothing."""
+        """Send all that was appended; False when this transaction has nothing to commit."""
         if not self._events:
-            return False
+            return self._sent
         of_stream = self.stream.id
         self.connection.execute(
             _INSERT_EVENT,
@@ -202,6 +203,8 @@ class Writer:
         self.connection.execute(
             _UPDATE_HEAD, {"of_stream": of_stream, "new_head": self.head, "new_rounds": self.rounds}
         )
+        self.stream = self.stream._replace(head=self.head, rounds=self.rounds)
+        self._events, self._tickets, self._sent = [], {}, True
         return True
 
     def _is_new(self, ticket: TicketRow) -> bool:

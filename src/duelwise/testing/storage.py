@@ -48,7 +48,7 @@ class StoreConformance:
     def test_opening_again_finds_everything(self) -> None:
         with self._stream() as (store, stream):
             _append(store, stream, b"one", b"two")
-            store.add_snapshot(stream.id, SnapshotRow(2, b"state"))
+            store.add_snapshot(stream.id, SnapshotRow(2, b"state"), generation=0)
         with self._store() as store:
             assert store.stream("meals").head == 2
             assert store.snapshot(stream.id, upto=2) == SnapshotRow(2, b"state")
@@ -162,8 +162,10 @@ class StoreConformance:
     def test_a_damaged_snapshot_gives_way_to_an_older_one(self) -> None:
         with self._stream() as (store, stream):
             for seq in (5, 6, 7, 8):
-                store.add_snapshot(stream.id, SnapshotRow(seq, b"state %d" % seq))
+                store.add_snapshot(stream.id, SnapshotRow(seq, b"state %d" % seq), generation=0)
             assert store.snapshot(stream.id, upto=5) is None  # only the newest three are kept
+            store.add_snapshot(stream.id, SnapshotRow(9, b"rewritten"), generation=1)
+            assert store.snapshot(stream.id, upto=9) == SnapshotRow(8, b"state 8")
             assert store.snapshot(stream.id, upto=7) == SnapshotRow(7, b"state 7")
             self._execute("UPDATE snapshots SET payload = :value WHERE seq = 8", value=b"state 9")
             assert store.snapshot(stream.id, upto=9) == SnapshotRow(7, b"state 7")

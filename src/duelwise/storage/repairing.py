@@ -1,0 +1,96 @@
+"""Setting damaged events aside: one transaction, and nothing is thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from duelwise.storage import schema
+from duelwise.storage.rows import EventRow, StreamRow, TicketRow, event_checksum, is_intact
+from duelwise.storage.writer import READ_CHUNK
+
+
+class Scanned(NamedTuple):
+    """What stands where event `seq` should be."""
+
+    seq: int
+    event: EventRow | None  # None: damaged or missing
+    kind: str | None  # what the row calls itself, even if damaged
+
+
+class Repairer:
+    """A locked stream whose log may be rewritten."""
+
+    def __init__(self, connection: Connection, stream: StreamRow) -> None:
+        self._connection, self.stream = connection, stream
+
+    def scan(self) -> Iterator[Scanned]:
+        """Every number from 1 to the head, whatever is found there."""
+        columns = [schema.events.c[name] for name in EventRow._fields]
+        after = 0
+        while after < self.stream.head:
+            query = (
+                sa.select(*columns, schema.events.c.checksum)
+                .where(schema.events.c.stream_id == self.stream.id, schema.events.c.seq > after)
+                .where(schema.events.c.seq <= after + READ_CHUNK)
+            )
+            rows = {row.seq: row for row in self._connection.execute(query)}
+            for seq in range(after + 1, min(after + READ_CHUNK, self.stream.head) + 1):
+                yield _scanned(seq, rows.get(seq))
+            after += READ_CHUNK
+
+    def set_aside(self, replacement: EventRow, *, reason: str, at: float) -> None:
+        """Move what stands at a number to the side table and put `replacement` there."""
+        table, aside = schema.events, schema.cut_events
+        here = (table.c.stream_id == self.stream.id, table.c.seq == replacement.seq)
+        moved = ["seq", "kind", "round", "event_id", "at", "payload", "checksum"]
+        copied = self._connection.execute(
+            sa.insert(aside).from_select(
+                ["stream_id", "cut_at", "reason", *moved],
+                sa.select(
+                    table.c.stream_id, sa.literal(at), sa.literal(reason), *(table.c[name] for name in moved)
+                ).where(*here),
+            )
+        )
+        if copied.rowcount == 0:
+            self._connection.execute(
+                sa.insert(aside),
+                {"stream_id": self.stream.id, "cut_at": at, "reason": reason, "seq": replacement.seq},
+            )
+        self._connection.execute(sa.delete(table).where(*here))
+        checksum = event_checksum(replacement)
+        self._connection.execute(
+            sa.insert(table), replacement._asdict() | {"stream_id": self.stream.id, "checksum": checksum}
+        )
+
+    def finish(self, *, tickets: Iterable[TicketRow], rounds: int, first_cut: int | None) -> None:
+        """Write the tickets anew, drop states that knew what was cut, and open the stream again."""
+        of_stream = self.stream.id
+        self._connection.execute(sa.delete(schema.tickets).where(schema.tickets.c.stream_id == of_stream))
+        remaining = iter(tickets)
+        while chunk := [
+            ticket._asdict() | {"stream_id": of_stream} for ticket in islice(remaining, READ_CHUNK)
+        ]:
+            self._connection.execute(sa.insert(schema.tickets), chunk)
+        if first_cut is not None:
+            table = schema.snapshots.c
+            self._connection.execute(
+                sa.delete(schema.snapshots).where(table.stream_id == of_stream, table.seq >= first_cut)
+            )
+        self._connection.execute(
+            sa.update(schema.streams)
+            .where(schema.streams.c.id == of_stream)
+            .values(rounds=rounds, generation=self.stream.generation + 1, damaged=None)
+        )
+
+
+def _scanned(seq: int, row: sa.Row[tuple[object, ...]] | None) -> Scanned:
+    if row is None:
+        return Scanned(seq, None, None)
+    *columns, checksum = row
+    event = EventRow._make(columns)
+    return Scanned(seq, event if is_intact(event, checksum) else None, event.kind)

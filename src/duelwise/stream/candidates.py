@@ -1,0 +1,129 @@
+"""Candidates as they come from a caller: arrays, or records with ids and features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from duelwise.errors import InvalidInput
+from duelwise.types import AnyArray, Array
+
+LARGEST = 1e6
+"""Features beyond this leave no digits for the others in λI + Σ Δz Δzᵀ: scale them."""
+
+LONGEST_NAME = 200
+_NAME_RULE = f"text of 1 to {LONGEST_NAME} printable ASCII characters"
+
+Features = Sequence[float] | Mapping[str, float] | Array
+Candidates = Array | Sequence[Mapping[str, object]] | Sequence[Sequence[float]]
+
+
+class CandidateSet(NamedTuple):
+    """Candidates that were checked."""
+
+    x: Array  # (K, dx)
+    ids: tuple[str, ...] | None
+
+    def id_of(self, index: int) -> str | None:
+        return None if self.ids is None else self.ids[index]
+
+
+def is_name(text: str) -> bool:
+    """Whether this can name a stream, a candidate, a request or a source, in any database and URL."""
+    return 0 < len(text) <= LONGEST_NAME and text.isascii() and text.isprintable()
+
+
+def check_name(what: str, name: str | None) -> None:
+    if name is not None and not is_name(name):
+        raise InvalidInput(f"The {what} is {name!r:.80}; expected {_NAME_RULE}.")
+
+
+def read_candidates(candidates: Candidates, names: Sequence[str]) -> CandidateSet:
+    """Check a candidate set: at least two, ids that differ, features that are finite."""
+    count = len(candidates)
+    if count < 2:
+        raise InvalidInput(f"There are {count} candidates; a duel needs at least two.")
+    if not isinstance(candidates, np.ndarray) and isinstance(candidates[0], Mapping):
+        records = cast("Sequence[Mapping[str, object]]", candidates)
+        ids = _ids(records)
+        rows = [record.get("features") for record in records]
+        return CandidateSet(_matrix(rows, names, [f"candidate {id!r}" for id in ids]), ids)
+    return CandidateSet(_matrix(candidates, names, [f"candidate {i}" for i in range(count)]), None)
+
+
+def read_features(features: object, names: Sequence[str], owner: str) -> Array:
+    """(n,) the features of one thing, given in order or by name."""
+    return _matrix([features], names, [owner])[0]
+
+
+def _ids(records: Sequence[object]) -> tuple[str, ...]:
+    seen: dict[str, int] = {}
+    for position, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            raise InvalidInput(
+                f"Candidate {position} is no record; expected an id and features, like the first."
+            )
+        id = cast("Mapping[str, object]", record).get("id")
+        if not isinstance(id, str) or not is_name(id):
+            raise InvalidInput(f"Candidate {position} has the id {id!r:.80}; expected {_NAME_RULE}.")
+        if id in seen:
+            raise InvalidInput(
+                f"Candidates {seen[id]} and {position} share the id {id!r}; a candidate can be offered once."
+            )
+        seen[id] = position
+    return tuple(seen)
+
+
+def _matrix(rows: object, names: Sequence[str], owners: Sequence[str]) -> Array:
+    """(len(owners), len(names)); the quick way for good input, the slow one to say what is wrong."""
+    try:
+        x = np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        x = np.empty(0)
+    if x.shape == (len(owners), len(names)) and (np.abs(x) <= LARGEST).all():
+        return x
+    each = [
+        _row(row, names, owner) for row, owner in zip(cast("Sequence[object]", rows), owners, strict=True)
+    ]
+    return np.array(each, dtype=np.float64).reshape(len(owners), len(names))
+
+
+def _row(row: object, names: Sequence[str], owner: str) -> list[float]:
+    if isinstance(row, Mapping):
+        row = _by_name(cast("Mapping[str, object]", row), names, owner)
+    if isinstance(row, np.ndarray):
+        row = cast("AnyArray", row).tolist()
+    if isinstance(row, str | bytes) or not isinstance(row, Sequence):
+        raise InvalidInput(f"The features of {owner} are {row!r}; expected {len(names)} numbers.")
+    values = cast("Sequence[object]", row)
+    if len(values) != len(names):
+        raise InvalidInput(
+            f"The features of {owner} are {len(values)} numbers; "
+            f"expected {len(names)}: {', '.join(names[:8])}{', …' if len(names) > 8 else ''}."
+        )
+    return [_number(value, name, owner) for value, name in zip(values, names, strict=True)]
+
+
+def _by_name(features: Mapping[str, object], names: Sequence[str], owner: str) -> list[object]:
+    for name in features:
+        if name not in names:
+            raise InvalidInput(
+                f"There is a feature {name!r} of {owner}; this stream knows {', '.join(names)}."
+            )
+    for name in names:
+        if name not in features:
+            raise InvalidInput(f"The feature {name!r} of {owner} is missing; give all of {', '.join(names)}.")
+    return [features[name] for name in names]
+
+
+def _number(value: object, name: str, owner: str) -> float:
+    if not isinstance(value, int | float):
+        raise InvalidInput(f"The feature {name!r} of {owner} is {value!r}; expected a number.")
+    if not abs(value) <= LARGEST:
+        raise InvalidInput(
+            f"The feature {name!r} of {owner} is {value}; expected a finite number within ±{LARGEST:g}. "
+            "Scale large features."
+        )
+    return float(value)

@@ -1,0 +1,256 @@
+"""DecisionStream: one durable live learner."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self, cast
+
+from duelwise.errors import Conflict, DuelwiseError
+from duelwise.storage import Store, TicketRow, open_store
+from duelwise.stream import events, tickets
+from duelwise.stream.candidates import Candidates, Features, check_name
+from duelwise.stream.deciding import duel_of
+from duelwise.stream.events import Asked, Recorded
+from duelwise.stream.group_commit import GroupCommit
+from duelwise.stream.operations import (
+    Answer,
+    Ask,
+    Duel,
+    Happening,
+    Observe,
+    Operation,
+    Receipt,
+    Retract,
+    Tell,
+    Ticket,
+    Winner,
+)
+from duelwise.stream.replica import Clock, Replica
+from duelwise.stream.report import Report, make_report
+from duelwise.stream.settings import StreamSettings
+
+CLOSED_AT_ONCE = 500  # tickets closed or retracted in one transaction
+
+
+class DecisionStream:
+    """Ask for a pair, observe what becomes known, tell who won: durable, and in any order.
+
+    The log is the truth and the learner a fold over it, so several processes may serve one
+    stream. Methods may be called from many threads; those that wait share one transaction.
+    """
+
+    def __init__(
+        self, store: Store, name: str, *, clock: Clock = time.time, owns_store: bool = False
+    ) -> None:
+        self.name = name
+        self._store, self._owns_store = store, owns_store
+        self._replica = Replica(store, store.stream(name), clock=clock)
+        self._commits: GroupCommit[Operation, Answer | DuelwiseError] = GroupCommit(
+            self._commit, self._replica.lock
+        )
+        with self._replica.lock:
+            self._replica.upkeep()
+
+    @classmethod
+    def create(
+        cls, store: str | Store, name: str, settings: StreamSettings, *, clock: Clock = time.time
+    ) -> DecisionStream:
+        """A new stream, or the one of this name if it has the same settings."""
+        if isinstance(store, Store):
+            register(store, name, settings, at=clock())
+            return cls(store, name, clock=clock)
+        opened = open_store(store)
+        try:
+            register(opened, name, settings, at=clock())
+            return cls(opened, name, clock=clock, owns_store=True)
+        except BaseException:
+            opened.close()
+            raise
+
+    @classmethod
+    def open(cls, store: str | Store, name: str, *, clock: Clock = time.time) -> DecisionStream:
+        """An existing stream; `store` is an address such as sqlite:///duels.db, or an open store."""
+        if isinstance(store, Store):
+            return cls(store, name, clock=clock)
+        opened = open_store(store)
+        try:
+            return cls(opened, name, clock=clock, owns_store=True)
+        except BaseException:
+            opened.close()
+            raise
+
+    def close(self) -> None:
+        """Finish work in the background and leave a snapshot, so that opening is quick."""
+        self._replica.finish()
+        if self._owns_store:
+            self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # -- deciding -----------------------------------------------------------------------
+
+    def ask(self, candidates: Candidates, *, event_id: str | None = None) -> Duel:
+        """Two of the candidates to show, and the ticket of the duel.
+
+        Candidates are an array (K, dx) or records {"id": ..., "features": [...] or {name: value}}.
+        An `event_id` seen before returns the same duel.
+        """
+        return cast("Duel", self._answer(Ask(candidates, event_id)))
+
+    def observe(self, ticket: str, left: Features, right: Features) -> Receipt:
+        """What became known of the two after serving: post_dim values each, before or after the vote."""
+        return cast("Receipt", self._answer(Observe(ticket, left, right)))
+
+    def tell(self, ticket: str, winner: Winner, *, source: str | None = None) -> Receipt:
+        """Who won: "left", "right", "tie", or "skip" when nobody will say."""
+        return cast("Receipt", self._answer(Tell(ticket, winner, source)))
+
+    def retract(self, ticket: str) -> Receipt:
+        """The duel's vote shall not count; one that was learned already is unlearned in the background."""
+        return cast("Receipt", self._answer(Retract(ticket)))
+
+    def run(self, operations: Sequence[Operation]) -> list[Answer | DuelwiseError]:
+        """Many requests in one transaction: an answer or a refusal for each, in order.
+
+        A failing database raises instead; then nothing of these requests was acknowledged.
+        """
+        return self._commits.submit(operations)
+
+    def retract_source(self, source: str) -> int:
+        """Retract every vote of a source; returns how many."""
+        total, after = 0, -1
+        while after is not None:
+            with self._replica.lock:
+                with self._replica.batch() as batch:
+                    count, after = batch.retract_source(source, after=after, limit=CLOSED_AT_ONCE)
+                self._replica.upkeep()
+            total += count
+        return total
+
+    def expire(self, older_than: float | None = None) -> int:
+        """Close tickets that have waited longer than this many seconds; returns how many.
+
+        By default the stream's own limit, which is also applied now and then on the way of requests.
+        """
+        seconds = self.settings.vote_ttl_seconds if older_than is None else older_than
+        asked_before = self._replica.clock() - seconds
+        total, count = 0, CLOSED_AT_ONCE
+        while count == CLOSED_AT_ONCE:
+            with self._replica.lock, self._replica.batch() as batch:
+                count = batch.expire(asked_before=asked_before, limit=CLOSED_AT_ONCE)
+            total += count
+        return total
+
+    def _answer(self, operation: Operation) -> Answer:
+        answer = self.run([operation])[0]
+        if isinstance(answer, DuelwiseError):
+            raise answer
+        return answer
+
+    def _commit(self, operations: list[Operation]) -> list[Answer | DuelwiseError]:
+        with self._replica.batch() as batch:
+            self._replica.sweep(batch)
+            answers = batch.decide(operations)
+        self._replica.upkeep()
+        return answers
+
+    # -- looking ------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> StreamSettings:
+        return self._replica.settings
+
+    @property
+    def read_only(self) -> str | None:
+        """Why the stream takes no events, if it does not."""
+        return self._replica.read_only
+
+    @property
+    def model_version(self) -> int:
+        """The number of the last event this process has folded."""
+        return self._replica.folded.seq
+
+    def counts(self) -> dict[str, int]:
+        """Tickets by state, as this process knows them."""
+        with self._replica.lock:
+            return {**self._replica.folded.ledger.counts}
+
+    def report(self) -> Report:
+        """Everything worth watching, level with the log."""
+        replica = self._replica
+        with replica.lock:
+            replica.refresh()
+            low = self._store.tickets(replica.row.id, [vote.round for vote in replica.folded.ledger.lowest])
+            return make_report(
+                name=self.name,
+                folded=replica.folded,
+                low=low,
+                at=replica.clock(),
+                read_only=replica.read_only,
+                problem=replica.background.problem,
+            )
+
+    def ticket(self, ticket: str) -> Ticket:
+        """A ticket's state and history."""
+        number = tickets.number_of(ticket)
+        row = None if number is None else self._store.tickets(self._replica.row.id, [number]).get(number)
+        if row is None or tickets.write(row.round, row.tag) != ticket:
+            raise tickets.unknown(ticket)
+        numbers = {row.asked_seq, row.observed_seq, row.told_seq, row.closed_seq} - {None}
+        history = [self._recorded(seq) for seq in sorted(seq for seq in numbers if seq is not None)]
+        asked = history[0].event
+        assert isinstance(asked, Asked)
+        duel = duel_of(asked, repeated=False)
+        return Ticket(
+            ticket, row.state, row.asked_at, duel.left, duel.right, _winner(row), row.source,
+            tuple(_happening(recorded) for recorded in history),
+        )  # fmt: skip
+
+    def wait_for_background(self) -> None:
+        """Return when snapshots and rebuilds that are due have been made."""
+        self._replica.background.wait()
+
+    def snapshot_state(self) -> bytes:
+        """The folded state as bytes: equal states give equal bytes."""
+        with self._replica.lock:
+            self._replica.refresh()
+            return self._replica.folded.snapshot().payload
+
+    def _recorded(self, seq: int) -> Recorded:
+        return events.decode(next(self._store.events(self._replica.row.id, after=seq - 1, upto=seq)))
+
+
+def register(store: Store, name: str, settings: StreamSettings, *, at: float) -> bool:
+    """Create a stream; False when it is there already with the same settings."""
+    check_name("name of the stream", name)
+    settings.start()  # refuses what the learner cannot be made of
+    row, new = store.create_stream(name=name, uid=uuid.uuid4().hex, settings=settings.to_json(), at=at)
+    if row.settings != settings.to_json():
+        raise Conflict(
+            f"There is already a stream {name!r} with other settings: {row.settings}. "
+            "Settings are for life; choose another name, or make a new stream from the old log."
+        )
+    return new
+
+
+def _winner(row: TicketRow) -> Winner | None:
+    if row.outcome is None:
+        return "skip" if row.state == "skipped" else None
+    if row.outcome == 0.5:
+        return "tie"
+    return "left" if (row.outcome == 1) != row.swapped else "right"
+
+
+def _happening(recorded: Recorded) -> Happening:
+    line = events.to_json(recorded)
+    shown = {key: value for key, value in line.items() if key not in ("seq", "at", "kind")}
+    return Happening(recorded.seq, recorded.at, events.kind_of(recorded.event), shown)

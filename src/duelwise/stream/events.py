@@ -1,0 +1,155 @@
+"""What can happen to a stream, and how it is written down.
+
+A pair is kept in the learner's order (its first and second arm); `swapped` says that
+the first was shown on the right. Contexts are in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from duelwise.errors import InvalidInput
+from duelwise.storage import JSON, EventRow, pack, unpack
+from duelwise.storage.rows import NO_ROUND
+from duelwise.types import AnyArray, Array, IntArray
+
+
+class Asked(NamedTuple):
+    """A pair was served, or a past one imported."""
+
+    round: int
+    tag: str
+    arms: IntArray  # (2,) positions among the candidates
+    x: Array  # (2, dx)
+    predicted: Array  # (2, dy)
+    swapped: bool
+    model_version: int  # the last event the choice knew of
+    y: Array | None = None  # (2, dy) where it was known at once
+    ids: Sequence[str] | None = None
+    probability: float | None = None  # of this pair among all, where some pairs are drawn at random
+    candidates: Array | None = None  # (K, dx)
+    candidate_ids: Sequence[str] | None = None
+
+
+class Observed(NamedTuple):
+    """What became known of the pair after serving."""
+
+    round: int
+    y: Array  # (2, dy)
+
+
+class Told(NamedTuple):
+    """Which of the pair won."""
+
+    round: int
+    outcome: float  # 1: the first of the pair, 0: the second, ½: a tie
+    source: str | None = None
+
+
+class Skipped(NamedTuple):
+    """There will be no vote."""
+
+    round: int
+    source: str | None = None
+
+
+class Retracted(NamedTuple):
+    """The vote does not count; when it was learned already, a rebuild takes it out."""
+
+    round: int
+
+
+class Expired(NamedTuple):
+    """Vote or context did not come in time."""
+
+    round: int
+
+
+class Rebuilt(NamedTuple):
+    """From here on the learner is a fresh fold up to `upto` without the votes retracted by then."""
+
+    upto: int
+    round: int = NO_ROUND
+
+
+class Cut(NamedTuple):
+    """A repair set the event of this number aside; its round, when that was served here."""
+
+    round: int = NO_ROUND
+
+
+Event = Asked | Observed | Told | Skipped | Retracted | Expired | Rebuilt | Cut
+
+KINDS: dict[str, Callable[..., Event]] = {
+    "asked": Asked,
+    "observed": Observed,
+    "told": Told,
+    "skipped": Skipped,
+    "retracted": Retracted,
+    "expired": Expired,
+    "rebuilt": Rebuilt,
+    "cut": Cut,
+}
+_NAMES = {made: name for name, made in KINDS.items()}
+_INTEGERS = ("arms",)
+_FLOATS = ("x", "predicted", "y", "candidates")
+
+
+class Recorded(NamedTuple):
+    """An event with its number and time."""
+
+    seq: int
+    at: float
+    event: Event
+    event_id: str | None = None
+
+
+def kind_of(event: Event) -> str:
+    return _NAMES[type(event)]
+
+
+def encode(event: Event) -> bytes:
+    fields: dict[str, JSON] = {}
+    arrays: dict[str, AnyArray] = {}
+    for name, value in zip(event._fields, event, strict=True):
+        if isinstance(value, np.ndarray):
+            arrays[name] = value
+        elif value is not None:
+            fields[name] = cast("JSON", value)
+    return pack(fields, arrays)
+
+
+def decode(row: EventRow) -> Recorded:
+    fields, arrays = unpack(row.payload)
+    return Recorded(row.seq, row.at, KINDS[row.kind](**fields, **arrays), row.event_id)
+
+
+def to_json(recorded: Recorded) -> dict[str, JSON]:
+    """One line of an exported log; floats survive, since JSON here writes every digit."""
+    line: dict[str, JSON] = {"seq": recorded.seq, "at": recorded.at, "kind": kind_of(recorded.event)}
+    if recorded.event_id is not None:
+        line["event_id"] = recorded.event_id
+    for name, value in zip(recorded.event._fields, recorded.event, strict=True):
+        if value is not None:
+            line[name] = value.tolist() if isinstance(value, np.ndarray) else cast("JSON", value)
+    return line
+
+
+def from_json(line: dict[str, JSON]) -> Recorded:
+    """The event of one line of an exported log."""
+    values: dict[str, object] = dict(line)
+    try:
+        seq, at, kind = values.pop("seq"), values.pop("at"), values.pop("kind")
+        event_id = values.pop("event_id", None)
+        for name in _INTEGERS + _FLOATS:
+            if name in values:
+                values[name] = np.array(values[name], dtype=np.int64 if name in _INTEGERS else np.float64)
+        event = KINDS[cast("str", kind)](**values)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"This is no line of an exported log ({type(error).__name__}: {error}): {str(line)[:200]}"
+        ) from error
+    return Recorded(cast("int", seq), cast("float", at), event, cast("str | None", event_id))

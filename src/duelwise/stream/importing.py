@@ -1,0 +1,116 @@
+"""Warm start: past duels from CSV or JSON lines.
+
+JSON lines: {"left": [...], "right": [...], "left_context": [...], "right_context": [...],
+"winner": "left", "source": "...", "event_id": "..."}; features in order or by name.
+CSV: a column `left.<feature>` and `right.<feature>` for every feature, those known after
+serving too, then `winner` and, if you like, `source` and `event_id`.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import cast
+
+from duelwise.errors import DuelwiseError, InvalidInput
+from duelwise.stream.candidates import Features, read_features
+from duelwise.stream.decision_stream import DecisionStream
+from duelwise.stream.operations import Import, Receipt
+from duelwise.stream.settings import StreamSettings
+
+AT_ONCE = 200  # duels in one transaction
+_TEXTS = ("winner", "source", "event_id")
+
+
+def import_duels(stream: DecisionStream, path: Path) -> int:
+    """Learn from past duels; returns how many were new. The whole file is checked before the first.
+
+    Give each an `event_id`, and an import that was interrupted can be run again.
+    """
+    for number, duel in read_duels(path, stream.settings):
+        _check(duel, stream.settings, f"{path.name}, line {number}")
+    new = 0
+    duels = read_duels(path, stream.settings)
+    while chunk := list(islice(duels, AT_ONCE)):
+        for (number, _), answer in zip(chunk, stream.run([duel for _, duel in chunk]), strict=True):
+            if isinstance(answer, DuelwiseError):
+                raise type(answer)(f"{path.name}, line {number}: {answer}")
+            new += isinstance(answer, Receipt) and answer.changed
+    return new
+
+
+def read_duels(path: Path, settings: StreamSettings) -> Iterator[tuple[int, Import]]:
+    """The duels of a file with their line numbers."""
+    if path.suffix == ".csv":
+        return _from_csv(path, settings)
+    if path.suffix in (".jsonl", ".ndjson"):
+        return _from_jsonl(path)
+    raise InvalidInput(f"{path.name} ends in {path.suffix!r}; expected .csv or .jsonl.")
+
+
+def _from_jsonl(path: Path) -> Iterator[tuple[int, Import]]:
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+                yield number, Import(**record)
+            except (json.JSONDecodeError, TypeError) as error:
+                raise InvalidInput(
+                    f"{path.name}, line {number} is no duel: {error}. Expected an object with "
+                    f"{', '.join(Import._fields)}."
+                ) from error
+
+
+def _from_csv(path: Path, settings: StreamSettings) -> Iterator[tuple[int, Import]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        needed = [f"{side}.{name}" for side in ("left", "right") for name in settings.feature_names]
+        missing = [name for name in [*needed, "winner"] if name not in (reader.fieldnames or ())]
+        if missing:
+            raise InvalidInput(
+                f"{path.name} lacks the column {missing[0]!r}; expected {', '.join([*needed, *_TEXTS])}."
+            )
+        for row in reader:
+            yield reader.line_num, _duel(row, settings, f"{path.name}, line {reader.line_num}")
+
+
+def _duel(row: Mapping[str, str | None], settings: StreamSettings, where: str) -> Import:
+    def side(which: str, names: tuple[str, ...]) -> Features:
+        return [_number(row[f"{which}.{name}"], f"{which}.{name}", where) for name in names]
+
+    return Import(
+        left=side("left", settings.context_names),
+        right=side("right", settings.context_names),
+        left_context=side("left", settings.post_names),
+        right_context=side("right", settings.post_names),
+        winner=row["winner"] or "",
+        source=row.get("source") or None,
+        event_id=row.get("event_id") or None,
+    )
+
+
+def _number(text: str | None, column: str, where: str) -> float:
+    try:
+        return float(text or "")
+    except ValueError as error:
+        raise InvalidInput(f"{where}: the column {column!r} holds {text!r}; expected a number.") from error
+
+
+def _check(duel: Import, settings: StreamSettings, where: str) -> None:
+    try:
+        for side in ("left", "right"):
+            features = cast("Features", getattr(duel, side))
+            context = cast("Features", getattr(duel, f"{side}_context"))
+            read_features(features, settings.context_names, f"the {side} candidate")
+            read_features(context, settings.post_names, f"the {side} candidate's context")
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error} Nothing was imported.") from error
+    if duel.winner not in ("left", "right", "tie"):
+        raise InvalidInput(
+            f"{where}: the winner is {duel.winner!r}; expected left, right or tie. Nothing was imported."
+        )

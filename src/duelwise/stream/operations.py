@@ -1,0 +1,108 @@
+"""What a caller can ask of a stream, and what comes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from duelwise.storage import JSON
+from duelwise.stream.candidates import Candidates, Features
+
+Winner = Literal["left", "right", "tie", "skip"]
+WINNERS: tuple[Winner, ...] = ("left", "right", "tie", "skip")
+
+
+class Ask(NamedTuple):
+    """Which two of these shall be shown?"""
+
+    candidates: Candidates
+    event_id: str | None = None  # the same id again returns the same duel
+
+
+class Observe(NamedTuple):
+    """What became known of the two after serving."""
+
+    ticket: str
+    left: Features
+    right: Features
+
+
+class Tell(NamedTuple):
+    """Which of the two won; "skip" when nobody will say."""
+
+    ticket: str
+    winner: str
+    source: str | None = None
+
+
+class Retract(NamedTuple):
+    """The duel's vote shall not count."""
+
+    ticket: str
+
+
+class Import(NamedTuple):
+    """A past duel, decided elsewhere: context, what became known, and the vote at once."""
+
+    left: Features
+    right: Features
+    winner: str
+    left_context: Features = ()
+    right_context: Features = ()
+    source: str | None = None
+    event_id: str | None = None
+
+
+Operation = Ask | Observe | Tell | Retract | Import
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two that are shown."""
+
+    id: str | None
+    index: int  # its position among the candidates
+
+
+class Duel(NamedTuple):
+    """The answer to `Ask`."""
+
+    ticket: str
+    left: Side
+    right: Side
+    model_version: int  # the last event the choice knew of
+    probability: float | None  # of this pair, when the stream draws some at random
+    repeated: bool  # the event_id was seen before, and this is its duel
+
+
+class Receipt(NamedTuple):
+    """The answer to everything else: the ticket's state, and whether this request changed it."""
+
+    ticket: str
+    state: str
+    changed: bool
+
+
+Answer = Duel | Receipt
+
+
+class Happening(NamedTuple):
+    """A line of a ticket's history."""
+
+    seq: int
+    at: float
+    kind: str
+    details: dict[str, JSON]
+
+
+class Ticket(NamedTuple):
+    """A ticket's state and how it came to it."""
+
+    ticket: str
+    state: str
+    asked_at: float
+    left: Side
+    right: Side
+    winner: Winner | None
+    source: str | None
+    history: tuple[Happening, ...]

@@ -1,0 +1,187 @@
+"""This process's fold of a stream, kept level with the shared log."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+
+from duelwise.errors import Damaged, DuelwiseError, ReadOnly
+from duelwise.storage import SnapshotRow, Store, StreamRow, Writer
+from duelwise.stream.background import Background
+from duelwise.stream.choosing import Chooser
+from duelwise.stream.deciding import Batch
+from duelwise.stream.events import Rebuilt, Recorded, encode, kind_of
+from duelwise.stream.folding import Folded, StoredLog, caught_up, load, rebuild
+from duelwise.stream.settings import StreamSettings
+
+SNAPSHOT_EVERY = 5000  # events; a restart folds no more than these again
+RECENT = 20_000  # events whose checksums are verified on opening; `verify` looks at all
+SWEEP_SECONDS = 60.0  # between looks for tickets that waited too long
+SWEEP_MOST = 200  # tickets closed on the way of one transaction
+REFRESH_SECONDS = 1.0  # after so long without a look, catch up before the lock is taken
+
+Clock = Callable[[], float]
+
+
+class Replica:
+    """The learner of one process. Hold `lock` to look at `folded` or to call any method."""
+
+    def __init__(self, store: Store, row: StreamRow, *, clock: Clock) -> None:
+        self.store, self.clock = store, clock
+        self.row: StreamRow = row
+        self.settings = StreamSettings.from_json(row.settings)
+        self.lock = threading.Lock()
+        self.read_only: str | None = None
+        self.background = Background(row.name)
+        self._log = StoredLog(store, row.id)
+        self._chooser = Chooser(self.settings)
+        self._rebuilding = False
+        self._next_sweep = clock()
+        self._refreshed = time.monotonic()
+        self.folded: Folded = self._open()
+        self._snapshot_seq = self.folded.restored_from
+
+    def _open(self) -> Folded:
+        """Snapshot and later events; up to the damage, if there is any."""
+        head = self.row.head
+        try:
+            for _ in self.store.events(self.row.id, after=max(0, head - RECENT), upto=head):
+                pass
+            if self.row.damaged is not None:
+                self._stop(self.row.damaged)
+            return load(self.settings, self._log, upto=head)
+        except Damaged as damage:
+            self._found_damage(damage)
+            return load(self.settings, self._log, upto=damage.seq - 1)
+
+    def _found_damage(self, damage: Damaged) -> None:
+        self._stop(damage.seq)
+        self.store.mark_damaged(self.row.id, damage.seq)
+
+    def _stop(self, seq: int) -> None:
+        self.read_only = (
+            f"Event {seq} of stream {self.row.name!r} is damaged, so the stream is read-only. "
+            "Restore a backup, or run repair, which sets the damaged rows aside and keeps them."
+        )
+
+    # -- writing ------------------------------------------------------------------------
+
+    @contextmanager
+    def batch(self) -> Generator[Batch]:
+        """One transaction; what it appended is applied once it is durable."""
+        with self._writing() as writer:
+            batch = Batch(writer, self.folded, self._chooser, at=self.clock())
+            yield batch
+        self._apply(batch.appended)
+
+    @contextmanager
+    def _writing(self) -> Generator[Writer]:
+        """The stream locked and this replica level with its log."""
+        try:
+            if time.monotonic() - self._refreshed > REFRESH_SECONDS:
+                self.refresh()
+            with self.store.writing(self.row.id) as writer:
+                self._level_with(writer.stream)
+                self._check_writable()
+                yield writer
+        except Damaged as damage:
+            self._found_damage(damage)
+            raise self._refusal() from damage
+
+    def _apply(self, appended: Iterable[Recorded]) -> None:
+        for recorded in appended:
+            self.folded.apply(recorded)
+        self._refreshed = time.monotonic()
+
+    def _check_writable(self) -> None:
+        if self.read_only is not None:
+            raise self._refusal()
+
+    def _refusal(self) -> DuelwiseError:
+        return ReadOnly(f"{self.read_only} Nothing was recorded.")
+
+    def sweep(self, batch: Batch) -> None:
+        """Now and then, close tickets that waited longer than the stream allows."""
+        now = self.clock()
+        if now < self._next_sweep:
+            return
+        closed = batch.expire(asked_before=now - self.settings.vote_ttl_seconds, limit=SWEEP_MOST)
+        self._next_sweep = now if closed == SWEEP_MOST else now + SWEEP_SECONDS
+
+    # -- reading ------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Fold what other processes have appended."""
+        self._level_with(self.store.current(self.row.id))
+        self._refreshed = time.monotonic()
+
+    def _level_with(self, row: StreamRow) -> None:
+        rewritten = row.generation != self.row.generation or row.head < self.folded.seq
+        self.row = row
+        if row.damaged is not None:
+            self._stop(row.damaged)
+            return
+        self.read_only = None
+        if rewritten:
+            self.folded = load(self.settings, self._log, upto=row.head)
+        else:
+            self.folded = caught_up(self.folded, self._log, upto=row.head)
+
+    # -- upkeep -------------------------------------------------------------------------
+
+    def upkeep(self) -> None:
+        """Hand work that is due to the background."""
+        if self.folded.seq - self._snapshot_seq >= SNAPSHOT_EVERY:
+            snapshot, row = self._take_snapshot(), self.row
+            self.background.do(lambda: self.store.add_snapshot(row.id, snapshot, generation=row.generation))
+        if self.folded.ledger.rebuild_is_due and not self._rebuilding and self.read_only is None:
+            self._rebuilding = True
+            self.background.do(self._rebuild)
+
+    def _take_snapshot(self) -> SnapshotRow:
+        self._snapshot_seq = self.folded.seq
+        return self.folded.snapshot()
+
+    def finish(self) -> None:
+        """End the background's work and leave a snapshot for the next opening."""
+        self.background.finish()
+        with self.lock:
+            if self.folded.seq > self._snapshot_seq and self.read_only is None:
+                self.store.add_snapshot(self.row.id, self._take_snapshot(), generation=self.row.generation)
+
+    def _rebuild(self) -> None:
+        """Fold the log again without retracted votes, off the request path, and swap it in."""
+        try:
+            with self.lock:
+                self.refresh()
+                start, upto = self.folded.ledger.rebuilt_upto, self.folded.seq
+            fresh = rebuild(self.settings, self._log, upto=upto)
+            self._follow(fresh, self.store.current(self.row.id).head)  # most of it without the lock
+            with self.lock:
+                self._swap_in(fresh, start, Rebuilt(upto))
+        except Damaged as damage:
+            with self.lock:
+                self._found_damage(damage)
+        finally:
+            self._rebuilding = False
+        with self.lock:
+            self.upkeep()
+
+    def _swap_in(self, fresh: Folded, start: int, rebuilt: Rebuilt) -> None:
+        """Record the rebuild with a snapshot, so that no other process has to fold it again."""
+        with self._writing() as writer:
+            if self.folded.ledger.rebuilt_upto != start:
+                return  # another process was quicker
+            self._follow(fresh, self.folded.seq)
+            at = self.clock()
+            seq = writer.append(kind_of(rebuilt), encode(rebuilt), at=at)
+            fresh.apply(Recorded(seq, at, rebuilt))
+            writer.put_snapshot(fresh.snapshot())
+        self.folded = fresh
+        self._snapshot_seq = fresh.seq
+
+    def _follow(self, fresh: Folded, upto: int) -> None:
+        for recorded in self._log.events(after=fresh.seq, upto=upto):
+            fresh.apply(recorded)

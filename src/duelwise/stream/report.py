@@ -1,0 +1,168 @@
+"""What a stream can say of itself at a glance."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from duelwise.storage import JSON, TicketRow
+from duelwise.stream import tickets
+from duelwise.stream.folding import Folded
+from duelwise.stream.ledger import WEIGHT_BINS, delay_quantile
+
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+SOURCES_SHOWN = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coefficient:
+    """What a feature adds to a candidate's utility, and how sure that is."""
+
+    feature: str
+    estimate: float  # of Θ̂
+    uncertainty: float  # √ of the diagonal of W⁻¹
+
+
+@dataclass(frozen=True, kw_only=True)
+class DownWeighted:
+    ticket: str
+    weight: float
+    source: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceWeight:
+    source: str
+    votes: int
+    mean_weight: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """φ̂, judged on each context before it learned from it."""
+
+    contexts: int
+    mean_squared_error: float | None  # per value
+    share_of_variance: float | None  # of that error in the spread of y; 1 is no better than the mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class Positions:
+    """Whether the side matters: without position bias left and right win alike."""
+
+    left_wins: int
+    right_wins: int
+    ties: int
+    first_on_left: float | None  # share of duels whose leader was shown on the left
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """The state of a stream after event `model_version`."""
+
+    name: str
+    recipe: str
+    model_version: int
+    counts: Mapping[str, int]  # tickets by state
+    pending: int  # tickets that wait for a vote, a context, or both
+    oldest_pending_seconds: float | None
+    delay_seconds: Mapping[str, float | None]  # quantiles from asking to voting
+    weight_histogram: tuple[int, ...]  # votes learned, by weight
+    weight_edges: tuple[float, ...]  # one more than there are bins
+    down_weighted_votes: tuple[DownWeighted, ...]
+    down_weighted_sources: tuple[SourceWeight, ...]
+    log_det_served: float  # V
+    log_det_arrived: float  # W
+    coefficients: tuple[Coefficient, ...]
+    prediction: Prediction
+    positions: Positions
+    rebuild_is_due: bool  # retracted votes are still being taken out
+    read_only: str | None  # why, if it is
+    problem: str | None  # the last failure of background work
+
+    def to_dict(self) -> dict[str, JSON]:
+        return dataclasses.asdict(self)
+
+
+def make_report(
+    *,
+    name: str,
+    folded: Folded,
+    low: Mapping[int, TicketRow],
+    at: float,
+    read_only: str | None,
+    problem: str | None,
+) -> Report:
+    """The report of a folded stream; `low` holds the tickets of its least weighted votes."""
+    ledger, learner = folded.ledger, folded.learner
+    oldest = min((ticket.asked_at for ticket in ledger.waiting.values()), default=None)
+    return Report(
+        name=name,
+        recipe=folded.settings.recipe,
+        model_version=folded.seq,
+        counts={**ledger.counts},
+        pending=len(ledger.waiting),
+        oldest_pending_seconds=None if oldest is None else max(0.0, at - oldest),
+        delay_seconds={label: delay_quantile(ledger.delays, share) for label, share in QUANTILES.items()},
+        weight_histogram=tuple(ledger.weights.tolist()),
+        weight_edges=tuple((np.arange(WEIGHT_BINS + 1) / WEIGHT_BINS).tolist()),
+        down_weighted_votes=tuple(
+            DownWeighted(
+                ticket=tickets.write(vote.round, low[vote.round].tag), weight=vote.weight, source=vote.source
+            )
+            for vote in ledger.lowest
+            if vote.round in low and vote.weight < 1
+        ),
+        down_weighted_sources=_sources(folded),
+        log_det_served=float(learner.served_geometry.log_det[0]),
+        log_det_arrived=float(learner.arrived_geometry.log_det[0]),
+        coefficients=_coefficients(folded),
+        prediction=_prediction(folded),
+        positions=_positions(folded),
+        rebuild_is_due=ledger.rebuild_is_due,
+        read_only=read_only,
+        problem=problem,
+    )
+
+
+def _sources(folded: Folded) -> tuple[SourceWeight, ...]:
+    each = [
+        SourceWeight(source=source, votes=votes, mean_weight=total / votes)
+        for source, (votes, total) in folded.ledger.sources.items()
+    ]
+    return tuple(sorted(each, key=lambda one: (one.mean_weight, one.source))[:SOURCES_SHOWN])
+
+
+def _coefficients(folded: Folded) -> tuple[Coefficient, ...]:
+    theta: list[float] = folded.learner.theta[0].tolist()
+    spread: list[float] = np.sqrt(np.diagonal(folded.learner.arrived_geometry.inverse[0])).tolist()
+    return tuple(
+        Coefficient(feature=name, estimate=estimate, uncertainty=uncertainty)
+        for name, estimate, uncertainty in zip(folded.settings.feature_names, theta, spread, strict=True)
+    )
+
+
+def _prediction(folded: Folded) -> Prediction:
+    learner = folded.learner
+    seen = int(learner.contexts_seen[0])
+    error, spread = float(learner.prediction_error[0]), float(learner.context_spread[0])
+    values = seen * learner.post_dim
+    return Prediction(
+        contexts=seen if learner.post_dim else 0,
+        mean_squared_error=error / values if values else None,
+        share_of_variance=error / spread if spread > 0 else None,
+    )
+
+
+def _positions(folded: Folded) -> Positions:
+    ledger = folded.ledger
+    asked = sum(ledger.counts.values())
+    return Positions(
+        left_wins=ledger.wins["left"],
+        right_wins=ledger.wins["right"],
+        ties=ledger.wins["tie"],
+        first_on_left=ledger.first_on_left / asked if asked else None,
+    )

@@ -1,0 +1,224 @@
+"""Logs as JSON lines: export, backup, restore, and a new stream from an old log.
+
+The first line says what stream it is, the last how many events there are and their
+checksum, so a torn file is noticed. Floats are written with every digit they have.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from duelwise.errors import Conflict, InvalidInput
+from duelwise.storage import JSON, Store, TicketRow, Writer
+from duelwise.stream import tickets
+from duelwise.stream.events import Asked, Observed, Rebuilt, Recorded, encode, from_json, kind_of, to_json
+from duelwise.stream.folding import Folded, RecordedLog, StoredLog, fold
+from duelwise.stream.settings import StreamSettings
+from duelwise.types import Array
+
+FORMAT = "duelwise log 1"
+AT_ONCE = 2000  # events sent to the database together
+
+
+class ExportedLog(NamedTuple):
+    """A log read back from its lines."""
+
+    name: str
+    uid: str
+    created_at: float
+    settings: StreamSettings
+    log: RecordedLog
+
+    def fold(self) -> Folded:
+        """The state that the log leads to."""
+        return fold(self.settings, self.log, upto=self.log.head)
+
+
+def export_lines(store: Store, name: str) -> Iterator[str]:
+    """The log of a stream, one JSON object a line."""
+    stream = store.stream(name)
+    header: dict[str, JSON] = {
+        "format": FORMAT,
+        "name": stream.name,
+        "uid": stream.uid,
+        "created_at": stream.created_at,
+        "settings": json.loads(stream.settings),
+    }
+    line = json.dumps(header)
+    checksum = zlib.crc32(line.encode())
+    yield line
+    for recorded in StoredLog(store, stream.id).events(after=0, upto=stream.head):
+        line = json.dumps(to_json(recorded), allow_nan=False)
+        checksum = zlib.crc32(line.encode(), checksum)
+        yield line
+    yield json.dumps({"end": stream.head, "checksum": checksum})
+
+
+def read_lines(lines: Iterable[str]) -> ExportedLog:
+    """An exported log, checked to be whole."""
+    checksum, previous = 0, None
+    header: dict[str, JSON] = {}
+    recorded: list[Recorded] = []
+    for number, line in enumerate(lines):
+        text = line.rstrip("\n")
+        if previous is not None:
+            checksum = zlib.crc32(previous.encode(), checksum)
+            if number > 1:
+                recorded.append(from_json(_object(previous, number)))
+        else:
+            header = _header(text)
+        previous = text
+    end = _object(previous, len(recorded) + 2) if previous is not None and header else {}
+    if end.get("end") != len(recorded) or end.get("checksum") != checksum:
+        raise InvalidInput(
+            f"The exported log is torn or was changed: after {len(recorded)} events its last line should "
+            "give their number and checksum. Take a whole copy."
+        )
+    settings = StreamSettings.from_json(json.dumps(header["settings"]))
+    return ExportedLog(
+        str(header["name"]),
+        str(header["uid"]),
+        cast("float", header["created_at"]),
+        settings,
+        RecordedLog(recorded),
+    )
+
+
+def _object(text: str, number: int) -> dict[str, JSON]:
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InvalidInput(
+            f"Line {number} of the exported log is no JSON: {error}. Take a whole copy."
+        ) from error
+    return cast("dict[str, JSON]", value) if isinstance(value, dict) else {}
+
+
+def _header(text: str) -> dict[str, JSON]:
+    header = _object(text, 1)
+    if header.get("format") != FORMAT:
+        raise InvalidInput(f"The first line gives the format {header.get('format')!r}; expected {FORMAT!r}.")
+    return header
+
+
+def backup(store: Store, name: str, path: Path) -> None:
+    """Write a stream's log to a file: whole, or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    with partial.open("w", encoding="utf-8") as file:
+        file.writelines(line + "\n" for line in export_lines(store, name))
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def read_backup(path: Path) -> ExportedLog:
+    with path.open(encoding="utf-8") as file:
+        return read_lines(file)
+
+
+def restore(store: Store, exported: ExportedLog, *, name: str | None = None) -> None:
+    """The stream of a backup in this store, tickets and all; float for float the same when folded."""
+    _fill(
+        store,
+        name or exported.name,
+        exported.uid,
+        exported.settings,
+        exported.created_at,
+        exported.log.events(after=0, upto=exported.log.head),
+    )
+
+
+def _identity(values: Array) -> Array:
+    return values
+
+
+def derive(
+    store: Store,
+    name: str,
+    settings: StreamSettings,
+    exported: ExportedLog,
+    *,
+    features: Callable[[Array], Array] = _identity,
+    context: Callable[[Array], Array] = _identity,
+) -> None:
+    """A new stream that has lived through an old log with other features or another recipe.
+
+    `features` turns the old x (2, dx) of a pair into the new one, `context` likewise its y.
+    Tickets, times and votes stay what they were; whole candidate sets are not carried over.
+    """
+    log = exported.log
+    old = log.events(after=0, upto=log.head)
+    new = _derived(Folded(settings), old, features, context)
+    _fill(store, name, exported.uid, settings, time.time(), new)
+
+
+def _derived(
+    folded: Folded,
+    old: Iterable[Recorded],
+    features: Callable[[Array], Array],
+    context: Callable[[Array], Array],
+) -> Iterator[Recorded]:
+    """Each event as the new stream would have recorded it; retracted votes are retracted there too."""
+    for recorded in old:
+        event = recorded.event
+        if isinstance(event, Rebuilt):
+            continue
+        if isinstance(event, Asked):
+            x = np.array(features(event.x), dtype=np.float64)
+            event = event._replace(
+                x=x,
+                y=None if event.y is None else np.array(context(event.y), dtype=np.float64),
+                predicted=folded.learner.post_serving.predict(x[None])[0],
+                model_version=folded.seq,
+                candidates=None,
+                candidate_ids=None,
+            )
+        elif isinstance(event, Observed):
+            event = event._replace(y=np.array(context(event.y), dtype=np.float64))
+        new = Recorded(folded.seq + 1, recorded.at, event, recorded.event_id)
+        folded.apply(new)
+        yield new
+
+
+def _fill(
+    store: Store,
+    name: str,
+    uid: str,
+    settings: StreamSettings,
+    created_at: float,
+    recorded: Iterable[Recorded],
+) -> None:
+    """Put a whole log into a new stream, in one transaction."""
+    stream, _ = store.create_stream(name=name, uid=uid, settings=settings.to_json(), at=created_at)
+    if stream.head > 0 or (stream.uid, stream.settings) != (uid, settings.to_json()):
+        raise Conflict(f"There is already a stream {name!r}; give the restored one another name.")
+    held: dict[int, TicketRow] = {}
+    with store.writing(stream.id) as writer:
+        for count, one in enumerate(recorded, start=1):
+            _copy(writer, held, one)
+            if count % AT_ONCE == 0:
+                writer.flush()
+
+
+def _copy(writer: Writer, held: dict[int, TicketRow], recorded: Recorded) -> None:
+    event = recorded.event
+    writer.append(
+        kind_of(event), encode(event), at=recorded.at, round=event.round, event_id=recorded.event_id
+    )
+    if isinstance(event, Asked):
+        writer.next_round()
+        held[event.round] = tickets.after_asked(recorded, event)
+    elif event.round in held:
+        held[event.round] = tickets.after(held[event.round], recorded)
+    else:
+        writer.rounds = max(writer.rounds, event.round + 1)  # a duel that a repair has cut
+        return
+    writer.put(held[event.round])

@@ -1,0 +1,221 @@
+"""Restart, replica, replay and rebuild are one fold: the same floats."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from living import SETTINGS, candidates, live, vote
+
+from duelwise.storage import Store, open_store
+from duelwise.stream import DecisionStream, Retract, StreamSettings, replica
+from duelwise.stream.events import (
+    Asked,
+    Observed,
+    Recorded,
+    Told,
+    decode,
+    encode,
+    from_json,
+    kind_of,
+    to_json,
+)
+from duelwise.stream.folding import Folded, RecordedLog, StoredLog, fold, load, rebuild
+from duelwise.stream.transfer import export_lines, read_lines
+
+
+def _fold(stream: DecisionStream, store: Store) -> bytes:
+    row = store.stream(stream.name)
+    return fold(stream.settings, StoredLog(store, row.id), upto=row.head).snapshot().payload
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        SETTINGS,
+        StreamSettings(context_dim=3, post_dim=2),  # the spline
+        StreamSettings(context_dim=3),
+        StreamSettings(context_dim=3, post_dim=1, recipe="rcdb", random_share=0.3),
+        StreamSettings(context_dim=3, options={"estimate": "full-mle", "exploration_width": "data"}),
+    ],
+)
+def test_restart_and_fresh_fold_reach_the_same_floats(store, clock, rng, made, monkeypatch):
+    monkeypatch.setattr(replica, "SNAPSHOT_EVERY", 40)
+    stream = DecisionStream.create(store, "meals", made, clock=clock)
+    live(stream, rng, 130)
+    stream.wait_for_background()
+    state = stream.snapshot_state()
+    again = DecisionStream.open(store, "meals", clock=clock)  # as after a crash: the first was not closed
+    assert again._replica.folded.restored_from > 0
+    assert again.snapshot_state() == state == _fold(stream, store)
+    live(again, rng, 20)
+    stream.close()
+    again.close()
+    with DecisionStream.open(store, "meals", clock=clock) as third:
+        assert third._replica.folded.restored_from == third.model_version
+        assert third.snapshot_state() == _fold(third, store)
+
+
+def test_two_replicas_serve_one_stream(tmp_path, rng):
+    url = f"sqlite:///{tmp_path}/duels.db"
+    one = DecisionStream.create(url, "meals", SETTINGS)
+    two = DecisionStream.open(url, "meals")
+    for _ in range(25):
+        a, b = (one, two) if rng.random() < 0.5 else (two, one)
+        duel = a.ask(candidates(rng))
+        b.observe(duel.ticket, *rng.normal(size=(2, 2)).tolist())
+        (a if rng.random() < 0.5 else b).tell(duel.ticket, "left")
+    assert one.snapshot_state() == two.snapshot_state()
+    assert one.counts() == two.counts()
+    assert one.counts()["told"] == 25
+    one.close()
+    two.close()
+
+
+def test_a_retracted_vote_is_unlearned(store, clock, rng):
+    """After the rebuild the state is that of a stream which never heard the vote."""
+    stream = DecisionStream.create(store, "meals", SETTINGS, clock=clock)
+    honest = [vote(stream, rng, "left") for _ in range(10)]
+    lie = vote(stream, rng, "right")
+    more = [vote(stream, rng, "left") for _ in range(5)]
+    before = stream._replica.folded.learner.theta.copy()
+    stream.retract(lie)
+    assert stream.counts() == stream.counts() | {"told": 15, "retracted": 1}
+    stream.wait_for_background()
+    folded = stream._replica.folded
+    assert folded.ledger.rebuilt_upto == 49
+    assert not folded.ledger.rebuild_is_due
+    assert folded.learner.votes.tolist() == [15]
+    assert not np.array_equal(folded.learner.theta, before)
+    unheard = RecordedLog(
+        recorded._replace(seq=seq)
+        for seq, recorded in enumerate(
+            (r for r in StoredLog(store, 1).events(after=0, upto=49) if not _votes(r, stream.ticket(lie))),
+            start=1,
+        )
+    )
+    assert np.array_equal(fold(SETTINGS, unheard, upto=48).learner.theta, folded.learner.theta)
+    assert honest
+    assert more
+    stream.close()
+
+
+def _votes(recorded: Recorded, ticket) -> bool:
+    return isinstance(recorded.event, Told) and recorded.seq == ticket.history[2].seq
+
+
+@pytest.mark.parametrize("crash", [False, True])
+def test_rebuilds_survive_restarts_and_reach_replicas(store, clock, rng, crash):
+    stream = DecisionStream.create(store, "meals", SETTINGS, clock=clock)
+    other = DecisionStream.open(store, "meals", clock=clock)
+    for round in range(3):
+        tickets = [vote(stream, rng, source=f"user {i % 3}") for i in range(9)]
+        live(stream, rng, 20)
+        stream.run([Retract(tickets[0]), Retract(tickets[4])])
+        live(other, rng, 10)
+        if round == 1:
+            stream.wait_for_background()
+    stream.wait_for_background()
+    stream.wait_for_background()
+    state = stream.snapshot_state()
+    assert not stream.report().rebuild_is_due
+    assert other.snapshot_state() == state == _fold(stream, store)
+    exported = read_lines(export_lines(store, "meals"))
+    assert exported.fold().snapshot().payload == state
+    if not crash:
+        stream.close()
+        other.close()
+    with DecisionStream.open(store, "meals", clock=clock) as third:
+        assert third.snapshot_state() == state
+
+
+def test_a_rebuild_that_a_crash_prevented_is_made_on_opening(store, clock, rng, monkeypatch):
+    stream = DecisionStream.create(store, "meals", SETTINGS, clock=clock)
+    tickets = [vote(stream, rng) for _ in range(5)]
+    monkeypatch.setattr(stream._replica.background, "do", lambda task: None)
+    stream.retract(tickets[2])
+    assert stream.report().rebuild_is_due
+    with DecisionStream.open(store, "meals", clock=clock) as again:
+        again.wait_for_background()
+        assert not again.report().rebuild_is_due
+        assert again.snapshot_state() == stream.snapshot_state() == _fold(again, store)
+
+
+def test_all_votes_of_a_source_are_retracted(stream, store, rng):
+    for i in range(12):
+        vote(stream, rng, source="liar" if i % 3 == 0 else "honest")
+    waiting = stream.ask(candidates(rng)).ticket
+    stream.tell(waiting, "left", source="liar")
+    assert stream.retract_source("liar") == 5
+    assert stream.retract_source("liar") == 0
+    stream.wait_for_background()
+    report = stream.report()
+    assert report.counts["retracted"] == 5
+    assert [one.source for one in report.down_weighted_sources] == ["honest"]
+    assert stream.snapshot_state() == _fold(stream, store)
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.integers(0, 10**6), steps=st.integers(0, 40), retracted=st.lists(st.integers(0, 40), max_size=4)
+)
+def test_any_history_folds_to_the_live_state(tmp_path_factory, seed, steps, retracted):
+    store = open_store(f"sqlite:///{tmp_path_factory.mktemp('any')}/duels.db")
+    with DecisionStream.create(store, "meals", SETTINGS) as stream:
+        tickets = live(stream, np.random.Generator(np.random.PCG64(seed)), steps)
+        stream.run([Retract(tickets[i]) for i in retracted if i < len(tickets)])
+        stream.wait_for_background()
+        stream.wait_for_background()
+        state = stream.snapshot_state()
+        assert _fold(stream, store) == state
+        assert load(SETTINGS, StoredLog(store, 1), upto=stream.model_version).snapshot().payload == state
+        assert read_lines(export_lines(store, "meals")).fold().snapshot().payload == state
+        counts = stream.counts()
+        rows = store.tickets(1, range(len(tickets))).values()
+        assert counts == {state: sum(row.state == state for row in rows) for state in counts}
+    store.close()
+
+
+def test_rebuild_without_retractions_is_a_plain_fold(stream, store, rng):
+    live(stream, rng, 40)
+    upto = stream.model_version
+    assert rebuild(SETTINGS, StoredLog(store, 1), upto=upto).snapshot().payload == _fold(stream, store)
+
+
+def test_events_come_back_from_bytes_and_from_json(stream, store, rng):
+    live(stream, rng, 60)
+    for recorded in StoredLog(store, 1).events(after=0, upto=stream.model_version):
+        for back in (_through_bytes(recorded), from_json(to_json(recorded))):
+            assert (back.seq, back.at, kind_of(back.event)) == (
+                recorded.seq,
+                recorded.at,
+                kind_of(recorded.event),
+            )
+            for name, value in zip(recorded.event._fields, recorded.event, strict=True):
+                assert np.array_equal(getattr(back.event, name), value) or value is None
+
+
+def _through_bytes(recorded: Recorded) -> Recorded:
+    from duelwise.storage import EventRow
+
+    row = EventRow(recorded.seq, kind_of(recorded.event), 0, None, recorded.at, encode(recorded.event))
+    return decode(row)
+
+
+def test_memory_follows_what_is_pending(stream, rng):
+    def held() -> int:
+        return len(stream._replica.folded.snapshot().payload)
+
+    for _ in range(30):
+        vote(stream, rng)
+    first = held()
+    for _ in range(60):
+        vote(stream, rng)
+    assert held() < first + 300  # counts grow by digits, the state does not grow with the votes
+
+
+def test_a_fold_takes_events_in_order():
+    folded = Folded(SETTINGS)
+    asked = Asked(0, "t", np.array([0, 1]), np.zeros((2, 3)), np.zeros((2, 2)), False, 0)
+    folded.apply(Recorded(1, 0.0, asked))
+    with pytest.raises(OSError, match="Event 3 follows event 1"):
+        folded.apply(Recorded(3, 0.0, Observed(0, np.zeros((2, 2)))))
