@@ -62,6 +62,22 @@ class Damaged(DuelwiseError):
         self.seq = seq
 
 
+class TooLarge(InvalidInput):
+    """A request is beyond a limit of the service. Nothing was changed."""
+
+
+class Unauthorised(DuelwiseError):
+    """The service does not know who asks."""
+
+
+class Forbidden(DuelwiseError):
+    """The key is known and does not allow this."""
+
+
+class Overloaded(DuelwiseError):
+    """Too much waits already; the request was not begun and may be sent again."""
+
+
 class MissingExtra(DuelwiseError, ImportError):
     """An optional dependency is not installed."""
 

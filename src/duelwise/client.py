@@ -1,0 +1,269 @@
+"""A client of the service, with the method names of `DecisionStream`.
+
+    with Client("http://127.0.0.1:8000") as client:
+        meals = client.create("meals", context_dim=3, post_dim=2)
+        duel = meals.ask([{"id": "soup", "features": [1, 0, 2]}, {"id": "rice", "features": [0, 1, 1]}])
+        meals.observe(duel.ticket, left=[60, 25], right=[71, 40])
+        meals.tell(duel.ticket, "left")
+
+Every request may be sent again: votes and contexts because the same one twice changes
+nothing, an ask because it carries an event_id. So a request that got no answer, or 503,
+is sent again by itself.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Literal, Self, TypedDict, cast
+from urllib.parse import quote
+
+import httpx
+
+from duelwise import errors
+
+JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
+Winner = Literal["left", "right", "tie", "skip"]
+
+ERRORS: dict[str, type[errors.DuelwiseError]] = {
+    "invalid-input": errors.InvalidInput,
+    "too-large": errors.TooLarge,
+    "unknown-stream": errors.UnknownStream,
+    "unknown-ticket": errors.UnknownTicket,
+    "conflict": errors.Conflict,
+    "expired": errors.Expired,
+    "unauthorised": errors.Unauthorised,
+    "forbidden": errors.Forbidden,
+    "overloaded": errors.Overloaded,
+    "read-only": errors.ReadOnly,
+    "storage-failure": errors.StorageFailure,
+}
+RETRIES = 4  # with the waits below, about three seconds in all
+FIRST_WAIT = 0.2  # seconds; doubled each time, and spread so that clients do not come back together
+FINAL = ("read-only", "damaged")  # 503s that no waiting will cure
+
+
+class Candidate(TypedDict):
+    id: str
+    features: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two to show."""
+
+    id: str | None
+    index: int  # its position among the candidates
+
+
+@dataclass(frozen=True)
+class Duel:
+    """The pair to show, and the ticket under which to report."""
+
+    ticket: str
+    left: Side
+    right: Side
+    model_version: int
+    probability: float | None
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """A ticket's state, and whether the request changed it."""
+
+    ticket: str
+    state: str
+    changed: bool
+
+
+class Client:
+    """A connection to a service; safe to share between threads."""
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str | None = None,
+        *,
+        timeout: float = 10.0,
+        retries: int = RETRIES,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._http = httpx.Client(base_url=base_url, headers=headers, timeout=timeout, transport=transport)
+        self._retries, self._sleep = retries, sleep
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def stream(self, name: str) -> RemoteStream:
+        """A stream of the service; whether it exists shows with the first request."""
+        return RemoteStream(self, name)
+
+    def create(self, name: str, *, context_dim: int, post_dim: int = 0, recipe: str = "rcdp-ucb",
+               options: Mapping[str, JSON] | None = None, feature_names: Sequence[str] = (),
+               **further: JSON) -> RemoteStream:  # fmt: skip
+        """Create a stream, or find it with the same settings."""
+        body: dict[str, JSON] = {
+            "name": name, "context_dim": context_dim, "post_dim": post_dim, "recipe": recipe,
+            "options": dict(options or {}), "feature_names": list(feature_names), **further,
+        }  # fmt: skip
+        self.request("POST", "/v1/streams", body)
+        return self.stream(name)
+
+    def streams(self) -> list[dict[str, JSON]]:
+        """Every stream that the key may see, and where it stands."""
+        return cast("list[dict[str, JSON]]", self.request("GET", "/v1/streams")["streams"])
+
+    def request(self, method: str, path: str, body: Mapping[str, JSON] | None = None) -> dict[str, JSON]:
+        """One request, sent again while that may help."""
+        for attempt in range(self._retries + 1):
+            try:
+                response = self._http.request(method, path, json=body)
+            except httpx.TransportError as error:
+                if attempt == self._retries:
+                    raise errors.StorageFailure(
+                        f"{self._http.base_url} gave no answer ({type(error).__name__}: {error}). "
+                        "Whether the request was taken is not known; sending it again is safe."
+                    ) from error
+            else:
+                if response.is_success:
+                    return cast("dict[str, JSON]", response.json())
+                if attempt == self._retries or not _may_pass(response):
+                    raise error_of(response)
+            self._sleep(FIRST_WAIT * 2**attempt * (0.5 + secrets.randbelow(1000) / 1000))
+        raise AssertionError("the last attempt returns or raises")
+
+    def lines(self, path: str) -> Iterator[str]:
+        """The lines of a long answer, as they arrive."""
+        with self._http.stream("GET", path) as response:
+            if not response.is_success:
+                response.read()
+                raise error_of(response)
+            yield from response.iter_lines()
+
+
+class RemoteStream:
+    """A stream on the other side of the network."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.name = name
+        self._client = client
+        self._path = f"/v1/streams/{quote(name, safe='')}"
+
+    def ask(self, candidates: Sequence[Candidate], *, event_id: str | None = None) -> Duel:
+        """Two of the candidates to show. An `event_id` is made up where none is given."""
+        offered: list[JSON] = [
+            {"id": candidate["id"], "features": [float(value) for value in candidate["features"]]}
+            for candidate in candidates
+        ]
+        body: dict[str, JSON] = {"candidates": offered, "event_id": event_id or uuid.uuid4().hex}
+        return _duel(self._client.request("POST", f"{self._path}/ask", body))
+
+    def observe(self, ticket: str, left: Sequence[float], right: Sequence[float]) -> Receipt:
+        """What became known of the two after serving, before or after the vote."""
+        body: dict[str, JSON] = {"left": [float(v) for v in left], "right": [float(v) for v in right]}
+        return _receipt(self._client.request("POST", f"{self._ticket(ticket)}/observe", body))
+
+    def tell(self, ticket: str, winner: Winner, *, source: str | None = None) -> Receipt:
+        """Who won: "left", "right", "tie", or "skip" when nobody will say."""
+        return _receipt(
+            self._client.request("POST", f"{self._ticket(ticket)}/tell", {"winner": winner, "source": source})
+        )
+
+    def retract(self, ticket: str) -> Receipt:
+        """The duel's vote shall not count."""
+        return _receipt(self._client.request("POST", f"{self._ticket(ticket)}/retract"))
+
+    def batch(self, items: Sequence[Mapping[str, JSON]]) -> list[dict[str, JSON]]:
+        """Many operations in one transaction; asks are given an event_id, so that a repeat is safe."""
+        named = [
+            {"event_id": uuid.uuid4().hex, **item} if item.get("op") == "ask" else dict(item)
+            for item in items
+        ]
+        answer = self._client.request("POST", f"{self._path}/batch", {"items": cast("list[JSON]", named)})
+        return cast("list[dict[str, JSON]]", answer["results"])
+
+    def ticket(self, ticket: str) -> dict[str, JSON]:
+        """A ticket's state and history."""
+        return self._client.request("GET", self._ticket(ticket))
+
+    def status(self) -> dict[str, JSON]:
+        """Settings, counts by state, what is pending, model version."""
+        return self._client.request("GET", self._path)
+
+    def report(self) -> dict[str, JSON]:
+        """What the stream has learned, from whom, and how sure it is."""
+        return self._client.request("GET", f"{self._path}/report")
+
+    def expire(self, older_than: float) -> int:
+        """Close duels that have waited longer than this many seconds; returns how many."""
+        answer = self._client.request("POST", f"{self._path}/expire", {"older_than": older_than})
+        return cast("int", answer["changed"])
+
+    def retract_source(self, source: str) -> int:
+        """Take back every vote of a source; returns how many."""
+        answer = self._client.request("POST", f"{self._path}/retract-source", {"source": source})
+        return cast("int", answer["changed"])
+
+    def export(self) -> Iterator[str]:
+        """The log, one line of JSON for each event."""
+        return self._client.lines(f"{self._path}/export")
+
+    def _ticket(self, ticket: str) -> str:
+        return f"{self._path}/tickets/{quote(ticket, safe='')}"
+
+
+def error_of(response: httpx.Response) -> errors.DuelwiseError:
+    """The error that a refusal stands for: the one the stream itself would raise."""
+    problem = _problem(response)
+    kind = ERRORS.get(_kind(problem), errors.DuelwiseError)
+    advice = problem.get("advice", "")
+    return kind(
+        f"{problem.get('detail') or f'The service answered {response.status_code}.'} {advice}".strip()
+    )
+
+
+def _may_pass(response: httpx.Response) -> bool:
+    return response.status_code in (502, 503, 504) and _kind(_problem(response)) not in FINAL
+
+
+def _problem(response: httpx.Response) -> dict[str, JSON]:
+    try:
+        content: JSON = response.json()
+    except ValueError:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _kind(problem: Mapping[str, JSON]) -> str:
+    return str(problem.get("type", "")).rpartition(":")[2]
+
+
+def _duel(answer: Mapping[str, JSON]) -> Duel:
+    left, right = (cast("dict[str, JSON]", answer[side]) for side in ("left", "right"))
+    return Duel(
+        ticket=cast("str", answer["ticket"]),
+        left=Side(cast("str | None", left["id"]), cast("int", left["index"])),
+        right=Side(cast("str | None", right["id"]), cast("int", right["index"])),
+        model_version=cast("int", answer["model_version"]),
+        probability=cast("float | None", answer["probability"]),
+    )
+
+
+def _receipt(answer: Mapping[str, JSON]) -> Receipt:
+    return Receipt(
+        cast("str", answer["ticket"]), cast("str", answer["state"]), cast("bool", answer["changed"])
+    )

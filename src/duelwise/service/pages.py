@@ -1,0 +1,76 @@
+"""Pages for people: the state of every stream, and the interface. No script, no network.
+
+A page is a template and a function that gathers what it shows from the streams' own
+reports; `create_app` mounts whatever `PAGES` lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import jinja2
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+
+from duelwise.errors import Unauthorised
+from duelwise.service.service import Service, stream_answer
+
+Content = Callable[[Service, Request], Awaitable[dict[str, object]]]
+
+templates = jinja2.Environment(
+    loader=jinja2.PackageLoader("duelwise.service"), autoescape=True, undefined=jinja2.StrictUndefined
+)
+
+
+async def status(service: Service, request: Request) -> dict[str, object]:
+    """Every stream that the key may see, with what is pending."""
+    key = await service.guard.key_of(request)
+    lanes = [
+        lane for lane in await service.streams.all() if key is None or key.stream in (None, lane.stream.name)
+    ]
+    answers = await service.streams.run(lambda: [stream_answer(lane) for lane in lanes])
+    return {"streams": answers}
+
+
+async def interface(_service: Service, request: Request) -> dict[str, object]:
+    """The OpenAPI document in words."""
+    document: dict[str, Any] = request.app.openapi()
+    return {"document": document}
+
+
+PAGES: dict[str, tuple[str, Content]] = {
+    "/": ("status.html", status),
+    "/docs": ("docs.html", interface),
+}
+
+
+def page_routes(service: Service) -> list[Route]:
+    return [Route(path, _page(service, template, content)) for path, (template, content) in PAGES.items()]
+
+
+def _page(service: Service, template: str, content: Content) -> Callable[[Request], Awaitable[Response]]:
+    async def page(request: Request) -> Response:
+        try:
+            shown = await content(service, request)
+        except Unauthorised as error:
+            # A browser asks for a name and a password; the password is the token.
+            challenge = {"WWW-Authenticate": 'Basic realm="duelwise: any name, token as password"'}
+            return HTMLResponse(f"<p>{error}</p>", 401, challenge)
+        return HTMLResponse(templates.get_template(template).render(shown))
+
+    return page
+
+
+def duration(seconds: float | None) -> str:
+    """In the unit a person would choose."""
+    if seconds is None:
+        return "–"
+    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+templates.filters["duration"] = duration

@@ -1,0 +1,134 @@
+"""Errors as RFC 9457 problem JSON: what happened, what was expected, what to do."""
+
+from __future__ import annotations
+
+import http
+from typing import NamedTuple
+
+import orjson
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from typing_extensions import TypedDict
+
+from duelwise import errors
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_SECONDS = 1
+
+
+class Problem(TypedDict):
+    """What went wrong with a request (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    advice: str
+
+
+class Kind(NamedTuple):
+    status: int
+    name: str
+    title: str
+    advice: str
+
+
+INTERNAL = Kind(500, "internal", "The service failed", "This is a fault of the service; its log says more.")
+
+KINDS: dict[type[Exception], Kind] = {
+    errors.InvalidInput: Kind(
+        422, "invalid-input", "The request cannot be taken as it is",
+        "Nothing was changed. Correct what the detail names and send it again.",
+    ),
+    errors.TooLarge: Kind(
+        413, "too-large", "The request is larger than this service allows",
+        "Nothing was changed. Send less at once, or raise the limit where the service is started.",
+    ),
+    errors.UnknownStream: Kind(
+        404, "unknown-stream", "There is no such stream",
+        "GET /v1/streams lists the streams; POST /v1/streams creates one.",
+    ),
+    errors.UnknownTicket: Kind(
+        404, "unknown-ticket", "This stream never gave out such a ticket",
+        "Use the ticket exactly as the answer to an ask gave it, on the stream that gave it.",
+    ),
+    errors.Conflict: Kind(
+        409, "conflict", "The request contradicts what is recorded",
+        "Nothing was changed. GET the ticket or the stream to see what is recorded.",
+    ),
+    errors.Expired: Kind(
+        410, "expired", "The duel waited too long and was closed",
+        "Nothing was changed. A longer vote_ttl_seconds keeps duels open longer.",
+    ),
+    errors.Unauthorised: Kind(
+        401, "unauthorised", "A key is needed",
+        "Send Authorization: Bearer <token>; `duelwise keys add` makes a token.",
+    ),
+    errors.Forbidden: Kind(
+        403, "forbidden", "The key does not allow this",
+        "Use a key with the role and the stream that the detail names.",
+    ),
+    errors.Overloaded: Kind(
+        503, "overloaded", "Too much waits already",
+        "The request was not begun. Send it again after the time in Retry-After.",
+    ),
+    errors.ReadOnly: Kind(
+        503, "read-only", "The stream takes no events now",
+        "Its log is damaged. `duelwise repair` sets the damage aside and keeps it.",
+    ),
+    errors.Damaged: Kind(
+        503, "damaged", "A stored record is damaged",
+        "`duelwise repair` sets the damage aside and keeps it.",
+    ),
+    errors.StorageFailure: Kind(
+        503, "storage-failure", "The database failed",
+        "Nothing of this request was acknowledged. Look at the disk and the database, then send it again.",
+    ),
+}  # fmt: skip
+
+
+def kind_of(error: Exception) -> Kind:
+    """The kind of the nearest class that is known."""
+    return next((KINDS[cls] for cls in type(error).__mro__ if cls in KINDS), INTERNAL)
+
+
+def problem(error: Exception) -> Problem:
+    kind = kind_of(error)
+    detail = "Something unexpected happened." if kind is INTERNAL else str(error)
+    return {
+        "type": f"urn:duelwise:problem:{kind.name}",
+        "title": kind.title,
+        "status": kind.status,
+        "detail": detail,
+        "advice": kind.advice,
+    }
+
+
+def respond(error: Exception) -> Response:
+    """The answer to a request that failed."""
+    body = problem(error)
+    headers: dict[str, str] = {}
+    if body["status"] == 503:
+        headers["Retry-After"] = str(RETRY_SECONDS)
+    if body["status"] == 401:
+        headers["WWW-Authenticate"] = 'Bearer realm="duelwise"'
+    return Response(orjson.dumps(body), body["status"], headers, MEDIA_TYPE)
+
+
+async def on_error(_request: Request, error: Exception) -> Response:
+    return respond(error)
+
+
+async def on_http_error(request: Request, error: Exception) -> Response:
+    """What the router refuses itself: an unknown path, a method a path does not have."""
+    assert isinstance(error, HTTPException)
+    title = http.HTTPStatus(error.status_code).phrase
+    body: Problem = {
+        "type": "about:blank",
+        "title": title,
+        "status": error.status_code,
+        "detail": f"{request.method} {request.url.path}: {title}.",
+        "advice": "GET /docs lists every path with its methods.",
+    }
+    return Response(orjson.dumps(body), error.status_code, dict(error.headers or {}), MEDIA_TYPE)

@@ -1,0 +1,84 @@
+"""Creating, listing and looking at streams over HTTP."""
+
+import json
+
+import httpx
+from in_process import MEALS, candidates
+
+
+def test_the_same_stream_again_is_found_and_another_refused(http: httpx.Client) -> None:
+    assert http.post("/v1/streams", json=MEALS).status_code == 201
+    again = http.post("/v1/streams", json=MEALS)
+    other = http.post("/v1/streams", json={**MEALS, "post_dim": 1, "feature_names": []})
+    assert (again.status_code, other.status_code) == (200, 409)
+    assert again.json()["settings"]["feature_names"] == MEALS["feature_names"]
+
+
+def test_every_setting_reaches_the_stream(http: httpx.Client) -> None:
+    wanted = {
+        "context_dim": 2, "post_dim": 1, "recipe": "rcdb", "options": {"exploration_width": 0.3},
+        "feature_names": ["a", "b", "c"], "vote_ttl_seconds": 60.0, "seed": 5, "random_share": 0.25,
+        "keep_candidates": True,
+    }  # fmt: skip
+    assert http.post("/v1/streams", json={"name": "all", **wanted}).json()["settings"] == wanted
+
+
+def test_streams_are_listed_with_their_counts(http: httpx.Client, meals: str) -> None:
+    http.post("/v1/streams", json={"name": "rides", "context_dim": 1})
+    http.post(f"{meals}/ask", json={"candidates": candidates()})
+    listed = http.get("/v1/streams").json()["streams"]
+    assert [stream["name"] for stream in listed] == ["meals", "rides"]
+    assert listed[0]["counts"]["asked"] == listed[0]["pending"] == 1
+    assert listed[0]["oldest_pending_seconds"] >= 0
+    assert listed[1]["pending"] == 0
+
+
+def test_a_report_names_the_features(http: httpx.Client, meals: str) -> None:
+    ticket = http.post(f"{meals}/ask", json={"candidates": candidates()}).json()["ticket"]
+    http.post(f"{meals}/tickets/{ticket}/observe", json={"left": [60, 1], "right": [40, 9]})
+    http.post(f"{meals}/tickets/{ticket}/tell", json={"winner": "left"})
+    report = http.get(f"{meals}/report").json()
+    assert [one["feature"] for one in report["coefficients"]] == MEALS["feature_names"]
+    assert report["counts"]["told"] == sum(report["weight_histogram"]) == 1
+
+
+def test_an_export_has_one_line_for_each_event(http: httpx.Client, meals: str) -> None:
+    for _ in range(3):
+        http.post(f"{meals}/ask", json={"candidates": candidates()})
+    export = http.get(f"{meals}/export")
+    assert export.headers["content-type"].startswith("application/jsonl")
+    lines = [json.loads(line) for line in export.text.splitlines()]
+    asked = [line for line in lines if line.get("kind") == "asked"]
+    assert [line["seq"] for line in asked] == [1, 2, 3]
+
+
+def test_an_unknown_stream_names_the_nearest(http: httpx.Client, meals: str) -> None:
+    answer = http.get("/v1/streams/meels/report")
+    assert answer.status_code == 404
+    assert "'meals'" in answer.json()["detail"]
+
+
+def test_the_pages_show_streams_and_interface(http: httpx.Client, meals: str) -> None:
+    http.post(f"{meals}/ask", json={"candidates": candidates()})
+    status, docs = http.get("/"), http.get("/docs")
+    assert (status.status_code, docs.status_code) == (200, 200)
+    assert ">meals</a>" in status.text
+    for path in http.get("/openapi.json").json()["paths"]:
+        assert path in docs.text
+    assert "<script" not in status.text + docs.text
+    assert "http://" not in status.text + docs.text
+
+
+def test_metrics_count_requests_and_pending_votes(http: httpx.Client, meals: str) -> None:
+    for _ in range(2):
+        http.post(f"{meals}/ask", json={"candidates": candidates()})
+    http.get("/v1/streams/nobody-knows/report")
+    text = http.get("/metrics").text
+    assert 'duelwise_requests_total{route="/v1/streams/{name}/ask",status="201"} 2.0' in text
+    assert 'duelwise_pending_votes{stream="meals"} 2.0' in text
+    assert "duelwise_group_operations_count 2.0" in text
+    assert "nobody-knows" not in text
+
+
+def test_health_tells_the_number_of_streams(http: httpx.Client, meals: str) -> None:
+    assert http.get("/healthz").json()["streams"] == 1
