@@ -25,7 +25,7 @@ class InProcess(httpx.BaseTransport):
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
-        self._app = app
+        self.app = app
         self._lifespan = app.router.lifespan_context(app)
         self._transport = httpx.ASGITransport(app, client=(caller, 1))
         self._run(self._lifespan.__aenter__())
@@ -34,7 +34,7 @@ class InProcess(httpx.BaseTransport):
         return self._run(self._answer(request))
 
     def as_seen_from(self, caller: str) -> None:
-        self._transport = httpx.ASGITransport(self._app, client=(caller, 1))
+        self._transport = httpx.ASGITransport(self.app, client=(caller, 1))
 
     def stop(self) -> None:
         self._run(self._lifespan.__aexit__(None, None, None))

@@ -51,6 +51,7 @@ def create_app(store: Store | str, settings: ServiceSettings | None = None) -> F
         description=DESCRIPTION,
         lifespan=lifespan,
     )
+    app.state.service = service
     StreamRoutes(service).add_to(app)
     DuelRoutes(service).add_to(app)
     _add_watching(service, app)

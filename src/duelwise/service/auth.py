@@ -7,6 +7,7 @@ import base64
 import binascii
 import hmac
 import ipaddress
+import math
 import secrets
 import time
 from collections.abc import Callable
@@ -63,7 +64,7 @@ class Guard:
     ) -> None:
         self._store, self._refresh_seconds, self._clock = store, refresh_seconds, clock
         self._keys: list[KeyRow] = []
-        self._looked_at = -float("inf")
+        self._looked_at = -math.inf
         self._lock = asyncio.Lock()
 
     async def check(self, request: Request, role: Role, stream: str | None = None) -> None:
@@ -84,6 +85,10 @@ class Guard:
             return self._find(_token(request))
         _check_local(request)
         return None
+
+    def look_again(self) -> None:
+        """Read the keys anew with the next request."""
+        self._looked_at = -math.inf
 
     async def _look(self) -> None:
         async with self._lock:

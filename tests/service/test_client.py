@@ -1,0 +1,111 @@
+"""The client: the stream's own method names, the stream's own errors, and safe repeats."""
+
+import json
+from collections.abc import Callable
+
+import httpx
+import pytest
+from in_process import candidates
+
+from duelwise import errors
+from duelwise.client import Client, Duel
+
+Handler = Callable[[httpx.Request], httpx.Response]
+
+
+def test_a_duel_from_asking_to_telling(client: Client) -> None:
+    meals = client.create("meals", context_dim=3, post_dim=2, options={"exploration_width": 0.3})
+    duel = meals.ask(candidates())
+    assert {duel.left.id, duel.right.id} < {candidate["id"] for candidate in candidates()}
+    assert meals.observe(duel.ticket, left=[60, 1], right=[40, 9]).state == "observed"
+    assert meals.tell(duel.ticket, "left", source="ann").state == "told"
+    assert meals.tell(duel.ticket, "left").changed is False
+    assert meals.ticket(duel.ticket)["winner"] == "left"
+    assert meals.report()["model_version"] == 3
+    assert meals.retract(duel.ticket).state == "retracted"
+    assert [stream["name"] for stream in client.streams()] == ["meals"]
+    assert meals.status()["counts"]["retracted"] == 1
+    assert any(json.loads(line).get("kind") == "retracted" for line in meals.export())
+
+
+def test_batches_expiry_and_sources(client: Client) -> None:
+    meals = client.create("meals", context_dim=3)
+    asked = meals.batch([{"op": "ask", "candidates": candidates()}] * 3)
+    assert [result["status"] for result in asked] == [201, 201, 201]
+    meals.tell(asked[0]["ticket"], "right", source="bot")
+    assert meals.retract_source("bot") == 1
+    assert meals.expire(0) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "call"),
+    [
+        (errors.UnknownStream, lambda client: client.stream("nothing").report()),
+        (errors.UnknownTicket, lambda client: client.stream("meals").tell("5-x", "left")),
+        (errors.InvalidInput, lambda client: client.stream("meals").ask(candidates(1))),
+        (errors.Conflict, lambda client: client.create("meals", context_dim=4)),
+    ],
+)
+def test_refusals_are_the_errors_of_a_stream(
+    client: Client, kind: type[Exception], call: Callable[[Client], object]
+) -> None:
+    client.create("meals", context_dim=3)
+    with pytest.raises(kind) as raised:
+        call(client)
+    assert len(str(raised.value)) > 40
+
+
+def remote(handler: Handler, waits: list[float]) -> Client:
+    return Client("http://127.0.0.1", "secret", transport=httpx.MockTransport(handler), sleep=waits.append)
+
+
+def test_an_ask_without_an_answer_is_repeated_under_the_same_event_id() -> None:
+    seen: list[str] = []
+    answer = {"ticket": "0-a", "left": {"id": "a", "index": 0}, "right": {"id": "b", "index": 1},
+              "model_version": 0, "probability": None}  # fmt: skip
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        assert request.headers["authorization"] == "Bearer secret"
+        seen.append(json.loads(request.content)["event_id"])
+        if len(seen) == 1:
+            raise httpx.ReadTimeout("no answer", request=request)
+        if len(seen) == 2:
+            return httpx.Response(503, json={"type": "urn:duelwise:problem:overloaded", "detail": "busy"})
+        return httpx.Response(201, json=answer)
+
+    waits: list[float] = []
+    duel = remote(handler, waits).stream("meals").ask(candidates())
+    assert isinstance(duel, Duel)
+    assert len(seen) == 3
+    assert len(set(seen)) == 1
+    assert len(waits) == 2
+    assert waits[0] < waits[1] * 3
+
+
+def test_what_no_waiting_cures_is_not_repeated() -> None:
+    calls = 0
+
+    def handler(_: httpx.Request) -> httpx.Response:
+        nonlocal calls
+        calls += 1
+        return httpx.Response(503, json={"type": "urn:duelwise:problem:read-only", "detail": "damaged"})
+
+    with pytest.raises(errors.ReadOnly, match="damaged"):
+        remote(handler, []).stream("meals").tell("0-a", "left")
+    assert calls == 1
+
+
+def test_a_service_that_never_answers_is_given_up() -> None:
+    def handler(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused", request=request)
+
+    waits: list[float] = []
+    with pytest.raises(errors.StorageFailure, match="sending it again is safe"):
+        remote(handler, waits).stream("meals").tell("0-a", "left")
+    assert len(waits) == 4
+
+
+def test_an_answer_that_is_no_problem_json_is_still_an_error() -> None:
+    client = remote(lambda _: httpx.Response(418, text="teapot"), [])
+    with pytest.raises(errors.DuelwiseError, match="418"):
+        client.streams()

@@ -1,0 +1,99 @@
+"""Those who wait share a transaction, in the order they came, and not without limit."""
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from duelwise.errors import Conflict, Overloaded, StorageFailure
+from duelwise.service.lanes import Lane
+from duelwise.stream.operations import Receipt, Retract
+
+
+class FakeStream:
+    """Answers each ticket with itself; waits until it is let go."""
+
+    def __init__(self) -> None:
+        self.groups: list[list[str]] = []
+        self.go = threading.Event()
+        self.error: Exception | None = None
+
+    def run(self, operations: list[Retract]) -> list[Receipt | Conflict]:
+        self.go.wait(10)
+        self.groups.append([operation.ticket for operation in operations])
+        if self.error is not None:
+            raise self.error
+        return [
+            Conflict(one.ticket) if one.ticket.startswith("bad") else Receipt(one.ticket, "retracted", True)
+            for one in operations
+        ]
+
+
+def run(stream: FakeStream, tickets: list[list[str]], *, limit: int = 100) -> list[object]:
+    """Send all requests at once while the stream is busy with the first."""
+    sizes: list[int] = []
+
+    async def main() -> list[object]:
+        with ThreadPoolExecutor(1) as pool:
+            lane = Lane(stream, limit=limit, pool=pool, on_group=sizes.append)
+            work: list[asyncio.Future[object]] = []
+            for each in tickets:
+                work.append(asyncio.ensure_future(lane.perform([Retract(ticket) for ticket in each])))
+                await asyncio.sleep(0.01)  # the first is under way when the others come
+            stream.go.set()
+            done = await asyncio.gather(*work, return_exceptions=True)
+            assert lane.waiting == 0
+            return done
+
+    done = asyncio.run(main())
+    assert sizes == [len(group) for group in stream.groups]
+    return done
+
+
+def test_requests_that_wait_are_written_together_in_order() -> None:
+    stream = FakeStream()
+    outcomes = run(stream, [["a"], ["b", "c"], ["d"]])
+    assert stream.groups == [["a"], ["b", "c", "d"]]
+    assert [[receipt.ticket for receipt in each] for each in outcomes] == [["a"], ["b", "c"], ["d"]]
+
+
+def test_a_refusal_is_its_own() -> None:
+    first, second, third = run(FakeStream(), [["a"], ["bad"], ["c"]])
+    assert isinstance(second[0], Conflict)
+    assert (first[0].ticket, third[0].ticket) == ("a", "c")
+
+
+def test_a_failing_database_fails_all_who_shared_the_transaction() -> None:
+    stream = FakeStream()
+    stream.error = StorageFailure("full")
+    assert all(isinstance(outcome, StorageFailure) for outcome in run(stream, [["a"], ["b"], ["c"]]))
+
+
+def test_too_many_are_turned_away_before_they_are_begun() -> None:
+    stream = FakeStream()
+    outcomes = run(stream, [["a"], ["b", "c"], ["d"], ["e"]], limit=4)
+    assert isinstance(outcomes[3], Overloaded)
+    assert stream.groups == [["a"], ["b", "c", "d"]]
+
+
+def test_a_client_that_has_gone_does_not_disturb_the_others() -> None:
+    stream = FakeStream()
+
+    async def main() -> list[Receipt | Conflict]:
+        with ThreadPoolExecutor(1) as pool:
+            lane = Lane(stream, limit=9, pool=pool, on_group=lambda _: None)
+            first = asyncio.ensure_future(lane.perform([Retract("a")]))
+            await asyncio.sleep(0.01)
+            gone = asyncio.ensure_future(lane.perform([Retract("b")]))
+            last = asyncio.ensure_future(lane.perform([Retract("c")]))
+            await asyncio.sleep(0.05)
+            gone.cancel()
+            stream.go.set()
+            await first
+            with pytest.raises(asyncio.CancelledError):
+                await gone
+            return await last
+
+    assert asyncio.run(main())[0].ticket == "c"
+    assert stream.groups == [["a"], ["b", "c"]]  # what was sent is recorded all the same
