@@ -194,3 +194,23 @@ def test_each_run_stops_on_its_own_gradient() -> None:
         np.testing.assert_array_equal(together[row], alone[0])
         assert passes[row] == own[0]
     assert len(set(passes.tolist())) > 1
+
+
+@pytest.mark.parametrize("seed", [2025, 2229, 4191, 7899, 9363, 8695, 9223, 38, 830, 1757])
+def test_saturated_votes_are_solved(seed: int) -> None:
+    """Huge features and a small λ, where ‖gradient‖ rises on the way to the minimum."""
+    random = generator(seed, "fuzz", 0)
+    n, d = int(random.integers(1, 150)), int(random.integers(1, 8))
+    ridge, size = 10.0 ** random.uniform(-8, 3), 10.0 ** random.uniform(-3, 2.5)
+    dz = size * random.standard_normal((n, d))
+    if seed % 5 == 0:
+        dz = np.round(dz)
+    even = seed % 2 == 0
+    outcome = (
+        (dz @ random.standard_normal(d) > 0).astype(float) if even else random.choice([0.0, 0.5, 1.0], n)
+    )
+    link = list(MEAN)[seed % 3]
+    clip, batch = 10.0 ** random.uniform(-3, 1), int(random.integers(1, 30))
+    learner, weight = told(dz, outcome, link=link, ridge=ridge, clip=clip, batch=batch)
+    left = np.linalg.norm(gradient(learner.theta[0], dz, weight, outcome, link, ridge))
+    assert left < 1e-6 * max(1.0, size)

@@ -7,8 +7,9 @@ without looking at the history, and the inverse Hessian moves by a rank-one
 update. Newton's step with that inverse, corrected along the step just taken
 (BFGS), then needs one or two passes over the history; when a step fails to
 shrink the gradient, the Hessian is computed afresh, and if that fails too the
-step is halved. Newton's direction always lowers ‖gradient‖ of a strictly convex
-potential, so the halving ends and every run stops on its own gradient.
+step is shortened until the potential still falls where it ends: the potential is
+convex, so it is then lower there. ‖gradient‖ alone would be a poor guide, it can
+rise on the way to the minimum of saturated votes. Every run stops on its own gradient.
 
 The history of a run is stored by coordinate, z (d, capacity), so that every
 loop runs over consecutive votes and vectorises; sums are folded in eighths,
@@ -19,17 +20,18 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
-from duelwise.learning.compiled import compiled, compiled_over_runs
-from duelwise.learning.equations import move_inverse
+from duelwise.learning.compiled import compiled
+from duelwise.learning.equations import invert, move_inverse
 from duelwise.learning.links import LOGISTIC, logistic, mean, means, slope
 from duelwise.types import Array, IntArray
 
 SLOW = 0.3  # a step that leaves more than this share of the gradient calls for a fresh Hessian
-ENOUGH = 0.9  # a step is taken only if it leaves at most this share
-HALVINGS = 40
+ENOUGH = 0.9  # a step is taken if it leaves at most this share
+FLAT = 0.3  # a shortened step ends where the potential is at most this share as steep as at its start
+SHRINK = 0.05  # how much shorter the next trial is while every one was too long
+TRIALS = 60
 
 
 @compiled
@@ -125,7 +127,7 @@ def inverse_hessian(
             hessian[j, k] = dot(row, z[k], n, scratch)
             hessian[k, j] = hessian[j, k]
         hessian[j, j] += ridge
-    out[:, :] = np.linalg.inv(hessian)
+    invert(hessian, out)
 
 
 @compiled
@@ -171,12 +173,16 @@ def solve(
         for j in range(d):
             gradient[j] += pull * dz[j]
         move_inverse(inverse, dz, weight[i] * slope(link, m))
-    norm = math.sqrt(np.sum(gradient * gradient))
+    norm = 0.0
+    for j in range(d):
+        norm += gradient[j] * gradient[j]
+    norm = math.sqrt(norm)
     fresh = False
     passes = 0
     while norm > tolerance and passes < most:
-        scale = 1.0
-        for _ in range(HALVINGS):
+        scale, short, long = 1.0, 0.0, np.inf  # steps known to be too short and too long
+        for _ in range(TRIALS):
+            start, end = 0.0, 0.0  # the slope of the potential along the step
             for i in range(d):
                 step[i] = 0.0
                 for j in range(d):
@@ -189,10 +195,17 @@ def solve(
             if not fresh:
                 inverse_hessian(z, weight, n, theta, ridge, link, work, inverse)
                 fresh = True
-            elif reached < norm and scale < 1.0:
+                continue
+            for i in range(d):
+                end += ahead[i] * step[i]
+                start += gradient[i] * step[i]
+            if end > 0.0:
+                long = scale
+            elif long == np.inf or end >= FLAT * start:
                 break
             else:
-                scale *= 0.5
+                short = scale
+            scale = 0.5 * (short + long) if short > 0.0 else SHRINK * long
         else:
             return passes  # the gradient is at the limit of the arithmetic
         slow = reached > SLOW * norm
@@ -211,12 +224,13 @@ def solve(
     return passes
 
 
-def _solve_runs(
+@compiled
+def solve_runs(
     z: Array, weight: Array, outcome: Array, known: IntArray, count: IntArray, ridge: Array, link: int,
     theta: Array, gradient: Array, inverse: Array, tolerance: float, most: int, passes: IntArray,
 ) -> None:  # fmt: skip
     """`solve` for every run with new votes: z (R, d, capacity), weight and outcome (R, capacity)."""
-    for r in numba.prange(z.shape[0]):
+    for r in range(z.shape[0]):
         if count[r] > known[r]:
             work = np.empty((3, count[r]))
             passes[r] += solve(
@@ -224,7 +238,3 @@ def _solve_runs(
                 theta[r], gradient[r], inverse[r], tolerance, most, work,
             )  # fmt: skip
             known[r] = count[r]
-
-
-solve_runs = compiled(_solve_runs)
-solve_runs_in_parallel = compiled_over_runs(_solve_runs)
