@@ -38,6 +38,7 @@ class Replica:
         self._log = StoredLog(store, row.id)
         self._chooser = Chooser(self.settings)
         self._rebuilding = False
+        self._half_applied = False  # an interruption left `folded` between two events
         self._next_sweep = clock()
         self._refreshed = time.monotonic()
         self.folded: Folded = self._open()
@@ -91,8 +92,10 @@ class Replica:
             raise self._refusal() from damage
 
     def _apply(self, appended: Iterable[Recorded]) -> None:
+        self._half_applied = True
         for recorded in appended:
             self.folded.apply(recorded)
+        self._half_applied = False
         self._refreshed = time.monotonic()
 
     def _check_writable(self) -> None:
@@ -118,7 +121,7 @@ class Replica:
         self._refreshed = time.monotonic()
 
     def _level_with(self, row: StreamRow) -> None:
-        rewritten = row.generation != self.row.generation or row.head < self.folded.seq
+        rewritten = row.generation != self.row.generation or row.head < self.folded.seq or self._half_applied
         self.row = row
         if row.damaged is not None:
             self._stop(row.damaged)
@@ -126,6 +129,7 @@ class Replica:
         self.read_only = None
         if rewritten:
             self.folded = load(self.settings, self._log, upto=row.head)
+            self._half_applied = False
         else:
             self.folded = caught_up(self.folded, self._log, upto=row.head)
 
