@@ -46,7 +46,7 @@ def arms(pairs: IntArray, *, runs: int, candidates: int, distinct: bool) -> IntA
         raise InvalidInput(
             f"The selection rule named the candidates {pairs.tolist()}; positions are 0 to {candidates - 1}."
         )
-    if distinct and (pairs[:, 0] == pairs[:, 1]).any():
+    if distinct and receiving.any_twice(pairs):
         raise InvalidInput(
             "The selection rule named one candidate twice although distinct_pair is set. "
             "Let it look at View.distinct."

@@ -142,7 +142,9 @@ class DuelingLearner:
             self.round, np.concatenate((x, predicted), 2), self.theta, explored.inverse,
             parts.width.at(known), parts.distinct, parts.noise,
         )  # fmt: skip
-        arms = parts.select.pairs(view)
+        arms = checking.arms(
+            parts.select.pairs(view), runs=self.runs, candidates=x.shape[1], distinct=parts.distinct
+        )
         return Duel(self.round, arms, *receiving.pair_features(x, predicted, arms))
 
     def serve(self, duel: Duel) -> None:

@@ -197,3 +197,12 @@ def all_between(values: IntArray, end: int) -> bool:
         if not inside:
             return False
     return True
+
+
+@compiled
+def any_twice(arms: IntArray) -> bool:
+    """Whether a pair (R, 2) names one candidate twice."""
+    twice = False
+    for r in range(arms.shape[0]):
+        twice |= arms[r, 0] == arms[r, 1]
+    return twice
