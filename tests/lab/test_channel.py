@@ -168,8 +168,9 @@ def test_blind_phase_is_the_longest_the_budget_buys(budget: int) -> None:
     model = BlindPhase(budget=budget)
     phase = model.length
     assert phase == math.floor((math.sqrt(1 + 8 * budget) - 1) / 2)
+    delays = model.start(runs=[0], seed=0)
     wanted = [
-        int(model.rounds(t, served(t, np.zeros((1, 2), np.int64)), np.zeros((1, 2)))[0]) for t in range(200)
+        int(delays.rounds(t, served(t, np.zeros((1, 2), np.int64)), np.zeros((1, 2)))[0]) for t in range(200)
     ]
     assert wanted == [max(0, phase - t) for t in range(200)]  # τ_t = M - t + 1 with t from 1
     assert sum(wanted) <= budget < sum(wanted) + phase + 1

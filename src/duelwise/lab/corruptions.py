@@ -126,15 +126,19 @@ class RandomCorruption:
         check_number("probability", self.probability, least=0.0, most=1.0)
 
     def start(self, *, runs: Sequence[int], seed: int) -> Corruptions:
-        return _Coin(runs, seed, self.probability)
+        return RandomFlips(runs, seed, self.probability)
 
 
-class _Coin:
+class RandomFlips:
     """Random flips, the same ones whatever the learner did."""
 
     def __init__(self, runs: Sequence[int], seed: int, probability: float) -> None:
         self._draws = RoundDraws(seed, "corruption", runs, lambda generator, n: generator.random(n))
         self._probability = probability
 
-    def flips(self, t: int, served: Served, outcome: Array, utility: Array) -> BoolArray:
+    def at(self, t: int) -> BoolArray:
+        """(R,) which votes of round t are to be flipped, whoever won."""
         return self._draws.at(t) < self._probability
+
+    def flips(self, t: int, served: Served, outcome: Array, utility: Array) -> BoolArray:
+        return self.at(t)

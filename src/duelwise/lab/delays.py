@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from duelwise.errors import InvalidInput
 from duelwise.lab.checks import check_number, check_whole
 from duelwise.learning.compiled import compiled
+from duelwise.learning.radii import blind_phase
 from duelwise.randomness import RoundDraws
 from duelwise.types import Array, IntArray, Served
 
@@ -31,6 +32,15 @@ class Delays(Protocol):
 
     def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
         """(R,) the wanted delay of this round's votes; utility is (R, K)."""
+        ...
+
+
+@runtime_checkable
+class ObliviousDelays(Protocol):
+    """Delays that look at nothing but the round."""
+
+    def at(self, t: int) -> IntArray:
+        """(R,) the wanted delay of this round's votes."""
         ...
 
 
@@ -58,8 +68,11 @@ class _Drawn:
 
         self._draws = RoundDraws(seed, "delay", runs, whole)
 
-    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
+    def at(self, t: int) -> IntArray:
         return self._draws.at(t).astype(np.int64)
+
+    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
+        return self.at(t)
 
 
 class _Same:
@@ -68,8 +81,24 @@ class _Same:
     def __init__(self, runs: Sequence[int], rounds: int) -> None:
         self._rounds = np.full(len(runs), rounds, dtype=np.int64)
 
+    def at(self, t: int) -> IntArray:
+        return self._rounds
+
     def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
         return self._rounds
+
+
+class _Blind:
+    """Nothing before round `length`, then all at once."""
+
+    def __init__(self, runs: Sequence[int], length: int) -> None:
+        self._runs, self._length = len(runs), length
+
+    def at(self, t: int) -> IntArray:
+        return np.full(self._runs, max(0, self._length - t), dtype=np.int64)  # our rounds count from 0
+
+    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
+        return self.at(t)
 
 
 @dataclass(frozen=True)
@@ -161,11 +190,16 @@ class StrategicDelay:
     def __post_init__(self) -> None:
         check_whole("budget", self.budget, least=0)
 
-    def start(self, *, runs: Sequence[int], seed: int) -> Delays:
+    @property
+    def longest(self) -> int:
+        """⌊√Λ⌋."""
+        return math.isqrt(self.budget)
+
+    def start(self, *, runs: Sequence[int], seed: int) -> StrategicDelay:
         return self
 
     def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
-        return _where_good(utility, served.arms, math.isqrt(self.budget))
+        return _where_good(utility, served.arms, self.longest)
 
 
 @compiled
@@ -193,10 +227,7 @@ class BlindPhase:
     @property
     def length(self) -> int:
         """M, in rounds."""
-        return (math.isqrt(1 + 8 * self.budget) - 1) // 2
+        return blind_phase(self.budget)
 
     def start(self, *, runs: Sequence[int], seed: int) -> Delays:
-        return self
-
-    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
-        return np.full(len(utility), max(0, self.length - t), dtype=np.int64)  # our rounds count from 0
+        return _Blind(runs, self.length)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from duelwise.lab.channel import Channel
-from duelwise.lab.corruptions import CorruptionModel, NoCorruption
-from duelwise.lab.delays import DelayModel, NoDelay
+from duelwise.lab.corruptions import CorruptionModel, Corruptions, NoCorruption
+from duelwise.lab.delays import DelayModel, Delays, NoDelay
 
 if TYPE_CHECKING:
     from duelwise.lab.world import World
@@ -43,16 +43,21 @@ class Scenario:
         """The same, with other lies."""
         return replace(self, corruption=corruption)
 
-    def channel(self) -> Channel:
-        """A fresh channel: nothing on its way, nothing spent."""
+    def adversaries(self) -> tuple[Delays, Corruptions]:
+        """Both adversaries at work, with nothing spent."""
         world = self.world
         known = isinstance(world, Numbered)
         seed, runs = (world.seed, world.run_numbers) if known else (0, tuple(range(world.runs)))
+        return self.delay.start(runs=runs, seed=seed), self.corruption.start(runs=runs, seed=seed)
+
+    def channel(self) -> Channel:
+        """A fresh channel: nothing on its way, nothing spent."""
+        delays, corruptions = self.adversaries()
         return Channel(
-            runs=world.runs,
-            corruptions=self.corruption.start(runs=runs, seed=seed),
+            runs=self.world.runs,
+            corruptions=corruptions,
             corruption_budget=self.corruption.budget,
-            delays=self.delay.start(runs=runs, seed=seed),
+            delays=delays,
             delay_budget=self.delay.budget,
         )
 

@@ -58,9 +58,9 @@ def simulate(
     after the horizon are never told. The learner sees the first learner.post_dim coordinates of y.
     """
     world, channel = scenario.world, scenario.channel()
-    _check(learner, world, horizon)
+    check_fit(learner, world, horizon)
     run = np.arange(world.runs)
-    trajectory = _empty(world.runs, horizon)
+    trajectory = empty_trajectory(world.runs, horizon)
     for t in range(horizon):
         x = world.contexts(t)
         duel = learner.choose(x)
@@ -92,7 +92,7 @@ def _of_pair(y: Array, arms: IntArray, post_dim: int) -> Array:
     return pair
 
 
-def _empty(runs: int, horizon: int) -> Trajectory:
+def empty_trajectory(runs: int, horizon: int) -> Trajectory:
     """A trajectory to be filled."""
     return Trajectory(
         regret=np.zeros((runs, horizon)),
@@ -104,7 +104,7 @@ def _empty(runs: int, horizon: int) -> Trajectory:
     )
 
 
-def _check(learner: Learner, world: World, horizon: int) -> None:
+def check_fit(learner: Learner, world: World, horizon: int) -> None:
     """Refuse a learner that does not fit the world, and a world that does not keep its own shapes."""
     check_whole("horizon", horizon, least=1)
     if learner.round != 0:

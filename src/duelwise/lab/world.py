@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class World(Protocol):
         ...
 
 
-class _Block(NamedTuple):
+class WorldBlock(NamedTuple):
     """BLOCK rounds of the distinct runs at once: per-round work is then a copy of one slice."""
 
     x: Array  # (BLOCK, U, K, dx)
@@ -85,6 +85,16 @@ class _Block(NamedTuple):
     utility: Array  # (BLOCK, U, K)
     expected: Array  # (BLOCK, U, K)
     hurdle: Array  # (BLOCK, U) g⁻¹ of the vote's uniform
+
+
+@runtime_checkable
+class BlockWorld(Protocol):
+    """A world that has BLOCK rounds ready at once and votes by a hurdle: a wins if u_a - u_b clears it."""
+
+    @property
+    def entry(self) -> IntArray: ...  # (R,) which of the U different runs each run is
+
+    def block(self, number: int) -> WorldBlock: ...
 
 
 class LinearWorld(Chainable):
@@ -126,7 +136,7 @@ class LinearWorld(Chainable):
         self.mapping = mapping_named(mapping)
         self.post_dim = _post_dim(self.mapping, context_dim, post_dim)
         self._distinct = tuple(dict.fromkeys(self.run_numbers))
-        self._entry = np.array([self._distinct.index(run) for run in self.run_numbers])  # (R,)
+        self.entry = np.array([self._distinct.index(run) for run in self.run_numbers])  # (R,)
         if scaling == "normalised":
             scale, self._theta = self._safe_scale(), self._normalised_theta(norm_bound)
             self._map = _scaled(self.mapping, scale)
@@ -137,7 +147,7 @@ class LinearWorld(Chainable):
         self._context_draws = self._uniform_draws("contexts", scale * math.pi, (arms, context_dim))
         self._noise_draws = self._uniform_draws("noise", scale * SQRT3 * noise, (arms, self.post_dim))
         self._vote_draws = RoundDraws(seed, "votes", self._distinct, lambda rng, rounds: rng.random(rounds))
-        self._number, self._block = 0, self._draw_block(0)
+        self._number, self._drawn = 0, self._draw_block(0)
 
     @property
     def runs(self) -> int:
@@ -147,7 +157,7 @@ class LinearWorld(Chainable):
     @property
     def theta(self) -> Array:
         """(R, d) Θ* of every run."""
-        return self._theta[self._entry]
+        return self._theta[self.entry]
 
     def phi(self, x: Array) -> Array:
         """The mean of y given x: s φ(x / s), s = 1 as published.  # (..., dx) → (..., dy)"""
@@ -155,35 +165,35 @@ class LinearWorld(Chainable):
 
     def contexts(self, t: int) -> Array:
         """(R, K, dx) a copy, so nobody can change the world."""
-        return self._rounds(t).x[t % BLOCK].take(self._entry, axis=0)
+        return self.block(t // BLOCK).x[t % BLOCK].take(self.entry, axis=0)
 
     def reveal(self, t: int, x: Array) -> Truth:
         """The truth of round t; x is known from t here and is not looked at."""
-        block, at = self._rounds(t), t % BLOCK
-        utility = block.utility[at].take(self._entry, axis=0)
-        expected = utility if self.noise == 0.0 else block.expected[at].take(self._entry, axis=0)
-        return Truth(block.y[at].take(self._entry, axis=0), utility, expected)
+        block, at = self.block(t // BLOCK), t % BLOCK
+        utility = block.utility[at].take(self.entry, axis=0)
+        expected = utility if self.noise == 0.0 else block.expected[at].take(self.entry, axis=0)
+        return Truth(block.y[at].take(self.entry, axis=0), utility, expected)
 
     def vote(self, t: int, truth: Truth, arms: IntArray) -> Array:
         """(R,) 1 where u_a - u_b > g⁻¹(u), u one uniform per run and round; a self-duel is a fair coin."""
-        return _clears(truth.utility, arms, self._rounds(t).hurdle[t % BLOCK], self._entry)
+        return _clears(truth.utility, arms, self.block(t // BLOCK).hurdle[t % BLOCK], self.entry)
 
-    def _rounds(self, t: int) -> _Block:
-        """The block that holds round t, drawn again when it is not the one at hand."""
-        if t // BLOCK != self._number:
-            self._block = self._draw_block(t // BLOCK)
-            self._number = t // BLOCK
-        return self._block
+    def block(self, number: int) -> WorldBlock:
+        """BLOCK rounds, drawn again when they are not the ones at hand."""
+        if number != self._number:
+            self._drawn = self._draw_block(number)
+            self._number = number
+        return self._drawn
 
-    def _draw_block(self, number: int) -> _Block:
+    def _draw_block(self, number: int) -> WorldBlock:
         x = self._context_draws.block(number)
         mean = self.phi(x)
         expected = _utility(x, mean, self._theta)
         hurdle = self._quantile(self._vote_draws.block(number))
         if self.noise == 0.0:
-            return _Block(x, mean, expected, expected, hurdle)
+            return WorldBlock(x, mean, expected, expected, hurdle)
         y = mean + self._noise_draws.block(number)
-        return _Block(x, y, _utility(x, y, self._theta), expected, hurdle)
+        return WorldBlock(x, y, _utility(x, y, self._theta), expected, hurdle)
 
     def _uniform_draws(self, purpose: str, reach: float, shape: tuple[int, ...]) -> RoundDraws:
         """Uniform on [-reach, reach]."""

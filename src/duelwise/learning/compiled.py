@@ -43,8 +43,3 @@ def _renamed(function: Callable[P, T]) -> Callable[P, T]:
     twin.__qualname__ = f"{function.__qualname__}_over_runs"
     twin.__module__ = function.__module__
     return twin
-
-
-def inlined(function: Callable[P, T]) -> Callable[P, T]:
-    """A helper that only kernels call."""
-    return numba.njit(cache=True, nogil=True, inline="always", error_model="numpy")(function)

@@ -12,11 +12,11 @@ import math
 
 import numpy as np
 
-from duelwise.learning.compiled import compiled, inlined
+from duelwise.learning.compiled import compiled
 from duelwise.types import Array
 
 
-@inlined
+@compiled
 def leverage(dz: Array, inverse: Array) -> float:
     """‖Δz‖_{V⁻¹} = √(Δzᵀ V⁻¹ Δz): dz (d,), inverse (d, d)."""
     total = 0.0
@@ -28,7 +28,7 @@ def leverage(dz: Array, inverse: Array) -> float:
     return math.sqrt(max(total, 0.0))
 
 
-@inlined
+@compiled
 def adaptive_weight(norm: float, alpha: float) -> float:
     """(4): ω = min(1, α / ‖Δz‖_{V⁻¹}); a self-duel has Δz = 0 and ω = 1."""
     if norm <= alpha:
@@ -219,3 +219,34 @@ def gram_matrix(z: Array, inverse: Array) -> Array:
             gram[a, b] = total
             gram[b, a] = total
     return gram
+
+
+@compiled
+def invert(matrix: Array, out: Array) -> None:
+    """The inverse of a symmetric positive definite matrix (d, d) into out (d, d), by Cholesky's factor."""
+    d = matrix.shape[0]
+    low = np.zeros((d, d))  # matrix = low lowᵀ, then low is replaced by its inverse
+    for j in range(d):
+        total = matrix[j, j]
+        for k in range(j):
+            total -= low[j, k] * low[j, k]
+        low[j, j] = math.sqrt(total)
+        for i in range(j + 1, d):
+            total = matrix[i, j]
+            for k in range(j):
+                total -= low[i, k] * low[j, k]
+            low[i, j] = total / low[j, j]
+    for j in range(d):
+        low[j, j] = 1.0 / low[j, j]
+        for i in range(j + 1, d):
+            total = 0.0
+            for k in range(j, i):
+                total -= low[i, k] * low[k, j]
+            low[i, j] = total / low[i, i]
+    for i in range(d):
+        for j in range(i + 1):
+            total = 0.0
+            for k in range(i, d):
+                total += low[k, i] * low[k, j]
+            out[i, j] = total
+            out[j, i] = total

@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-import numba
 import numpy as np
 
 from duelwise.errors import InvalidInput
 from duelwise.learning import online
 from duelwise.learning.geometry import REFACTOR_EVERY, Geometry
-from duelwise.learning.maximum_likelihood import solve_runs, solve_runs_in_parallel
+from duelwise.learning.maximum_likelihood import solve_runs
 from duelwise.types import Array, IntArray, Snapshot
 
 
@@ -93,8 +92,7 @@ class MaximumLikelihood:
             *votes, arrived.matrix, arrived.inverse, arrived.log_det, arrived.moves, self._curvature,
             self.z, self.weight, self.outcome, self.count,
         )  # fmt: skip
-        several = self.theta.shape[0] > 1 and numba.get_num_threads() > 1
-        (solve_runs_in_parallel if several else solve_runs)(
+        solve_runs(
             self.z, self.weight, self.outcome, self.known, self.count, self._ridge, self._link,
             self.theta, self.gradient, self.inverse,
             self.settings.tolerance, self.settings.most_passes, self.passes,

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from duelwise.errors import unknown_name
-from duelwise.learning.compiled import compiled, inlined
+from duelwise.learning.compiled import compiled
 from duelwise.types import Array
 
 LOGISTIC, PROBIT, LINEAR = 0, 1, 2
@@ -32,7 +32,7 @@ _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 6.93145751953125e-1, 1.42860682030941723212e-6  # Cody and Waite's split
 
 
-@inlined
+@compiled
 def logistic(m: float) -> float:
     """1 / (1 + e^-m) to the last bit or two, free of branches so that loops over it vectorise."""
     t = min(max(-m, -700.0), 700.0)
@@ -46,13 +46,13 @@ def logistic(m: float) -> float:
     return 1.0 / (1.0 + p * power)
 
 
-@inlined
+@compiled
 def probit(m: float) -> float:
     """Φ(m), the standard normal distribution function."""
     return 0.5 * math.erfc(-m / math.sqrt(2.0))
 
 
-@inlined
+@compiled
 def clipped_linear(m: float) -> float:
     """½ + m on [-½, ½], the link of the lower bound."""
     return min(max(0.5 + m, 0.0), 1.0)

@@ -5,6 +5,8 @@ Arguments carry the paper's symbols in words; arrays broadcast.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from duelwise.types import Array
@@ -22,7 +24,7 @@ def pending_bound(delay_budget: float) -> float:
 
 def blind_phase(delay_budget: int) -> int:
     """M = ⌊(√(1 + 8Λ) - 1)/2⌋: the longest first phase without any vote that Λ pays for."""
-    return int((np.sqrt(1.0 + 8.0 * delay_budget) - 1.0) / 2.0)
+    return (math.isqrt(1 + 8 * delay_budget) - 1) // 2
 
 
 def clip(dim: int, error_budget: float) -> float:

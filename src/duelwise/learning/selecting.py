@@ -27,10 +27,7 @@ def pair_of(
         return joint_pair(z, theta, inverse, width, distinct)
     if rule == INFORMATIVE_PAIR:
         return informative_pair(z, theta, inverse, width, distinct)
-    if rule == PERTURBED:
-        first = perturbed_arm(z, theta, inverse, noise)
-    else:
-        first = first_arm(z, theta)
+    first = perturbed_arm(z, theta, inverse, noise) if rule == PERTURBED else first_arm(z, theta)
     if rule == INFORMATIVE_ARM:
         return first, informative_arm(z, theta, inverse, first, width)
     return first, second_arm(z, theta, inverse, first, width, distinct)

@@ -7,10 +7,9 @@ as their nonzeros, (position, value): a spline has few, a dense map has all.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-from duelwise.learning.compiled import compiled, compiled_over_runs
+from duelwise.learning.compiled import compiled
 from duelwise.learning.post_serving.order import by_run
 from duelwise.types import Array, IntArray, Snapshot
 
@@ -20,32 +19,29 @@ class RecursiveLeastSquares:
 
     def __init__(self, *, runs: int, precision: Array, outputs: int) -> None:
         width = len(precision)
-        self._inverse = np.empty((runs, width, width))
-        self._inverse[:] = np.linalg.inv(precision)
-        self._coefficients = np.zeros((runs, width, outputs))  # (R, p, dy)
+        self.inverse = np.empty((runs, width, width))
+        self.inverse[:] = np.linalg.inv(precision)
+        self.coefficients = np.zeros((runs, width, outputs))  # (R, p, dy)
 
     @property
     def outputs(self) -> int:
-        return self._coefficients.shape[2]
+        return self.coefficients.shape[2]
 
     def predict(self, position: IntArray, value: Array) -> Array:
         """fᵀB: position and value (R, K, s) → (R, K, dy)."""
-        predict = _predict if len(value) == 1 else _predict_over_runs
-        return predict(self._coefficients, position, value)
+        return _predict(self.coefficients, position, value)
 
     def learn(self, run: IntArray, position: IntArray, value: Array, y: Array) -> None:
         """Absorb pairs: run (n,), position and value (n, 2, s), y (n, 2, dy)."""
-        runs = len(self._inverse)
-        order, start = by_run(run, runs)
-        learn = _learn if runs == 1 else _learn_over_runs
-        learn(self._inverse, self._coefficients, order, start, position, value, np.ascontiguousarray(y))
+        order, start = by_run(run, len(self.inverse))
+        _learn(self.inverse, self.coefficients, order, start, position, value, np.ascontiguousarray(y))
 
     def snapshot(self) -> Snapshot:
-        return {"inverse": self._inverse.copy(), "coefficients": self._coefficients.copy()}
+        return {"inverse": self.inverse.copy(), "coefficients": self.coefficients.copy()}
 
     def restore(self, state: Snapshot) -> None:
-        self._inverse[...] = state["inverse"]
-        self._coefficients[...] = state["coefficients"]
+        self.inverse[...] = state["inverse"]
+        self.coefficients[...] = state["coefficients"]
 
 
 def dense(features: Array) -> tuple[IntArray, Array]:
@@ -56,7 +52,7 @@ def dense(features: Array) -> tuple[IntArray, Array]:
 
 
 @compiled
-def _absorb(inverse: Array, coefficients: Array, position: IntArray, value: Array, y: Array) -> None:
+def absorb(inverse: Array, coefficients: Array, position: IntArray, value: Array, y: Array) -> None:
     """One pair, first row before second, touching A once.
 
     Row by row: v = Af; B += v(y - fᵀB)ᵀ/(1 + fᵀv); A -= vvᵀ/(1 + fᵀv). With
@@ -97,7 +93,7 @@ def _absorb(inverse: Array, coefficients: Array, position: IntArray, value: Arra
 
 
 @compiled
-def _expect(coefficients: Array, position: IntArray, value: Array, out: Array) -> None:
+def expect(coefficients: Array, position: IntArray, value: Array, out: Array) -> None:
     for k in range(position.shape[0]):
         for j in range(position.shape[1]):
             row, weight = coefficients[position[k, j]], value[k, j]
@@ -105,23 +101,11 @@ def _expect(coefficients: Array, position: IntArray, value: Array, out: Array) -
                 out[k, o] += weight * row[o]
 
 
-# Each loop stands twice: a threaded kernel must not be called from several Python
-# threads, as a server does with its streams of one run.
-
-
 @compiled
 def _predict(coefficients: Array, position: IntArray, value: Array) -> Array:
     out = np.zeros((position.shape[0], position.shape[1], coefficients.shape[2]))
     for r in range(position.shape[0]):
-        _expect(coefficients[r], position[r], value[r], out[r])
-    return out
-
-
-@compiled_over_runs
-def _predict_over_runs(coefficients: Array, position: IntArray, value: Array) -> Array:
-    out = np.zeros((position.shape[0], position.shape[1], coefficients.shape[2]))
-    for r in numba.prange(position.shape[0]):
-        _expect(coefficients[r], position[r], value[r], out[r])
+        expect(coefficients[r], position[r], value[r], out[r])
     return out
 
 
@@ -137,19 +121,4 @@ def _learn(
 ) -> None:
     for r in range(inverse.shape[0]):
         for i in order[start[r] : start[r + 1]]:
-            _absorb(inverse[r], coefficients[r], position[i], value[i], y[i])
-
-
-@compiled_over_runs
-def _learn_over_runs(
-    inverse: Array,
-    coefficients: Array,
-    order: IntArray,
-    start: IntArray,
-    position: IntArray,
-    value: Array,
-    y: Array,
-) -> None:
-    for r in numba.prange(inverse.shape[0]):
-        for i in order[start[r] : start[r + 1]]:
-            _absorb(inverse[r], coefficients[r], position[i], value[i], y[i])
+            absorb(inverse[r], coefficients[r], position[i], value[i], y[i])

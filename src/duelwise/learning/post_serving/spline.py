@@ -46,28 +46,28 @@ class SplineModel:
     """The hats' coefficients for R runs."""
 
     def __init__(self, settings: Spline, runs: int, context_dim: int, post_dim: int) -> None:
-        self._settings = settings
+        self.settings = settings
         precision = np.kron(np.eye(context_dim), _roughness_prior(settings)).astype(np.float64)
-        self._fit = RecursiveLeastSquares(runs=runs, precision=precision, outputs=post_dim)
+        self.fit = RecursiveLeastSquares(runs=runs, precision=precision, outputs=post_dim)
 
     @property
     def post_dim(self) -> int:
-        return self._fit.outputs
+        return self.fit.outputs
 
     def predict(self, x: Array) -> Array:
-        return self._fit.predict(*self._hats(x))
+        return self.fit.predict(*self._hats(x))
 
     def learn(self, run: IntArray, x: Array, y: Array) -> None:
-        self._fit.learn(run, *self._hats(x), y)
+        self.fit.learn(run, *self._hats(x), y)
 
     def snapshot(self) -> Snapshot:
-        return self._fit.snapshot()
+        return self.fit.snapshot()
 
     def restore(self, state: Snapshot) -> None:
-        self._fit.restore(state)
+        self.fit.restore(state)
 
     def _hats(self, x: Array) -> tuple[IntArray, Array]:
-        settings = self._settings
+        settings = self.settings
         return hats(np.ascontiguousarray(x), settings.low, settings.high, settings.knots)
 
 

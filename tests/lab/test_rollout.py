@@ -1,0 +1,113 @@
+"""The compiled loop gives the floats of the plain one, for every combination of parts it knows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from duelwise.lab import corruptions, delays
+from duelwise.lab.rollout import knows, play, rollout
+from duelwise.lab.scenario import Scenario
+from duelwise.lab.simulation import simulate
+from duelwise.lab.world import LinearWorld
+from duelwise.learning.learner import DuelingLearner
+from duelwise.learning.recipes import RECIPES, rcdp_ucb, recipe
+
+HORIZON = 300  # more than one block of draws
+
+DELAYS = {
+    "none": delays.NoDelay(),
+    "constant": delays.ConstantDelay(rounds=7),
+    "gaussian": delays.GaussianDelay(mean=20, std=20),
+    "geometric": delays.GeometricDelay(mean=5),
+    "pareto": delays.ParetoDelay(mean=10, shape=1.5),
+    "strategic": delays.StrategicDelay(budget=900),
+    "blind": delays.BlindPhase(budget=900),
+}
+CORRUPTIONS = {
+    "none": corruptions.NoCorruption(),
+    "strategic": corruptions.StrategicCorruption(budget=12),
+    "random": corruptions.RandomCorruption(budget=12, probability=0.2),
+    "late": corruptions.LateCorruption(budget=12, start_round=50),
+    "leverage": corruptions.LeverageCorruption(budget=12, threshold=2.0),
+}
+
+
+def scenario(*, mapping: str = "none", delay: str = "gaussian", corruption: str = "strategic") -> Scenario:
+    world = LinearWorld(runs=[0, 1, 1], context_dim=4, arms=5, mapping=mapping, seed=3)
+    return world.with_delay(DELAYS[delay]).with_corruption(CORRUPTIONS[corruption])
+
+
+def learner(name: str, played: Scenario, **options: object) -> DuelingLearner:
+    world = played.world
+    return recipe(name)(
+        runs=[0, 1, 1], context_dim=world.context_dim, post_dim=world.post_dim, seed=3, **options
+    )
+
+
+def assert_same(name: str, played: Scenario, **options: object) -> None:
+    plain, fast = learner(name, played, **options), learner(name, played, **options)
+    assert knows(fast, played)
+    expected = simulate(plain, played, horizon=HORIZON)
+    got = rollout(fast, played, horizon=HORIZON)
+    for field in ("regret", "distinct_regret", "arms", "told", "flips_spent", "delay_spent"):
+        np.testing.assert_array_equal(getattr(got, field), getattr(expected, field), err_msg=field)
+    np.testing.assert_array_equal(fast.theta, plain.theta)
+    np.testing.assert_array_equal(fast.served_geometry.inverse, plain.served_geometry.inverse)
+    np.testing.assert_array_equal(fast.arrived_geometry.log_det, plain.arrived_geometry.log_det)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("mapping", ["none", "sinusoidal"])
+def test_every_recipe(name: str, mapping: str) -> None:
+    assert_same(name, scenario(mapping=mapping))
+
+
+@pytest.mark.parametrize("delay", DELAYS)
+def test_every_delay(delay: str) -> None:
+    assert_same("rcdp-ucb", scenario(delay=delay))
+
+
+@pytest.mark.parametrize("corruption", CORRUPTIONS)
+def test_every_corruption(corruption: str) -> None:
+    assert_same("rcdp-ucb", scenario(corruption=corruption))
+
+
+@pytest.mark.parametrize("estimate", ["full-mle", "one-step", "one-pass"])
+@pytest.mark.parametrize("link", ["logistic", "probit", "clipped-linear"])
+def test_every_estimate_and_link(estimate: str, link: str) -> None:
+    assert_same("rcdp-ucb", scenario(), estimate=estimate, link=link)
+
+
+def test_settings_of_each_run_and_distinct_pairs() -> None:
+    assert_same(
+        "rcdb",
+        scenario(mapping="abs"),
+        geometry="served",
+        features="observed",
+        estimate="full-mle",
+        exploration_width=np.array([0.1, 0.5, 2.0]),
+        clip=np.array([0.1, 1.0, np.inf]),
+        distinct_pair=True,
+    )
+
+
+def test_a_learner_that_ignores_post_serving_context() -> None:
+    played = scenario(mapping="abs")
+    plain, fast = (rcdp_ucb(runs=3, context_dim=4, seed=3) for _ in range(2))
+    expected, got = simulate(plain, played, horizon=HORIZON), rollout(fast, played, horizon=HORIZON)
+    np.testing.assert_array_equal(got.arms, expected.arms)
+
+
+def test_play_falls_back_to_the_plain_loop_for_parts_it_does_not_know() -> None:
+    played = scenario(mapping="abs")
+    other = learner("rcdp-ucb", played, post_serving="ridge")
+    assert not knows(other, played)
+    assert play(other, played, horizon=50).regret.shape == (3, 50)
+    assert other.round == 50
+
+
+def test_progress_counts_rounds() -> None:
+    played, heard = scenario(), []
+    play(learner("colstim", played), played, horizon=HORIZON, progress=heard.append)
+    assert heard == [256, 300]
