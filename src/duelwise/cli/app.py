@@ -1,0 +1,12 @@
+"""The command line's root, which every command registers with."""
+
+from __future__ import annotations
+
+import typer
+
+app = typer.Typer(
+    name="duelwise",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)

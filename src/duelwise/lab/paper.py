@@ -1,0 +1,248 @@
+"""Every figure of the paper as data, with the paper's own numbers, labels and captions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from duelwise.errors import unknown_name
+from duelwise.lab.corruptions import StrategicCorruption
+from duelwise.lab.delays import GaussianDelay, StrategicDelay
+from duelwise.lab.labelled import Labelled
+from duelwise.lab.problem import DelaySettings, Problem, Synthetic, WorldSettings
+from duelwise.learning.recipes import RECIPES
+
+METHODS = tuple(RECIPES)
+HORIZON, CORRUPTION = 2000, 25
+REGIMES: dict[str, DelaySettings] = {
+    "strategic": StrategicDelay(budget=10_000),
+    "stochastic": GaussianDelay(
+        mean=100.0, std=100.0
+    ),  # the captions of Figs. 1-3 say std 10, table and code 100
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A world at its base setting, and who learns φ in it."""
+
+    name: str
+    world: WorldSettings
+    learners: tuple[str, ...] = METHODS
+
+    def problem(self, regime: str) -> Problem:
+        """The base setting under one regime of delay."""
+        return Problem(
+            world=self.world,
+            delay=REGIMES[regime],
+            corruption=StrategicCorruption(budget=CORRUPTION),
+            horizon=HORIZON,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """One plot: a problem and the methods drawn in it."""
+
+    title: str
+    task: Task
+    regime: str
+    problem: Problem
+    methods: tuple[str, ...] = METHODS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A figure of the paper."""
+
+    number: str
+    label: str  # in the paper's source
+    caption: str
+    panels: tuple[Panel, ...]
+
+
+LINEAR = Task(name="linear", world=Synthetic(mapping="none"), learners=())
+ABSOLUTE = Task(name="abs", world=Synthetic(mapping="abs"))
+POLYNOMIAL = Task(name="polynomial", world=Synthetic(mapping="polynomial"))
+SINUSOIDAL = Task(name="sinusoidal", world=Synthetic(mapping="sinusoidal"))
+ALONE = Task(name="abs, only RCDP-UCB learns φ", world=Synthetic(mapping="abs"), learners=("rcdp-ucb",))
+REAL = tuple(Task(name=name, world=Labelled(name=name)) for name in ("magic", "satimage", "spambase"))
+
+
+def _base(task: Task, regime: str, title: str) -> Panel:
+    return Panel(title=title, task=task, regime=regime, problem=task.problem(regime))
+
+
+def _resized(task: Task, regime: str, title: str, *, context_dim: int = 10, arms: int = 10) -> Panel:
+    assert isinstance(task.world, Synthetic)  # only synthetic worlds have a size to choose
+    world = replace(task.world, context_dim=context_dim, arms=arms)
+    return Panel(title=title, task=task, regime=regime, problem=replace(task.problem(regime), world=world))
+
+
+def _delayed(task: Task, delay: DelaySettings, title: str, corruption: int = CORRUPTION) -> Panel:
+    regime = "strategic" if isinstance(delay, StrategicDelay) else "stochastic"
+    problem = replace(task.problem(regime), delay=delay, corruption=StrategicCorruption(budget=corruption))
+    return Panel(title=title, task=task, regime=regime, problem=problem)
+
+
+def _dimensions(task: Task) -> tuple[Panel, ...]:
+    return tuple(
+        _resized(task, regime, f"{regime.title()}: d = {dim}", context_dim=dim)
+        for regime in REGIMES
+        for dim in (10, 20, 30)
+    )
+
+
+def _arms(task: Task) -> tuple[Panel, ...]:
+    return tuple(
+        _resized(task, regime, f"{regime.title()}: K = {arms}", arms=arms)
+        for regime in REGIMES
+        for arms in (10, 20, 30)
+    )
+
+
+def _delays(task: Task) -> tuple[Panel, ...]:
+    """The captions of absolute and polynomial give C = 20 at Λ = 10,000; the published code pairs σ = μ."""
+    lowered = task in (ABSOLUTE, POLYNOMIAL)
+    strategic = tuple(
+        _delayed(
+            task, StrategicDelay(budget=budget), f"Strategic: Λ = {budget:,}",
+            corruption=20 if lowered and budget == 10_000 else CORRUPTION,
+        )
+        for budget in (3_600, 6_400, 10_000)
+    )  # fmt: skip
+    return strategic + tuple(
+        _delayed(task, GaussianDelay(mean=mean, std=mean), f"Stochastic: μ = {mean:.0f}")
+        for mean in (60.0, 80.0, 100.0)
+    )
+
+
+def _corruptions() -> tuple[Panel, ...]:
+    """σ = 100 as in the caption; the text says 10."""
+    panels: list[Panel] = []
+    for dim in (10, 20):
+        for budget in (10, 15, 20):
+            panel = _resized(LINEAR, "stochastic", f"d = {dim}, C = {budget}", context_dim=dim)
+            problem = replace(panel.problem, corruption=StrategicCorruption(budget=budget))
+            panels.append(replace(panel, problem=problem))
+    return tuple(panels)
+
+
+def _variances() -> tuple[Panel, ...]:
+    """The text's variances, then the numbers that the published code passes as standard deviations."""
+    text = [(f"σ² = {square}", math.sqrt(square)) for square in (0, 50, 100, 150)]
+    code = [(f"σ = {std} (code)", float(std)) for std in (50, 100, 150)]
+    return tuple(
+        replace(_delayed(LINEAR, GaussianDelay(mean=100.0, std=std), title), methods=("rcdp-ucb",))
+        for title, std in text + code
+    )
+
+
+def _main() -> tuple[Figure, ...]:
+    return (
+        Figure(
+            number="1", label="ablation",
+            caption="Performance comparison without post-serving contexts, i.e., the linear setting (C=25, "
+            "Λ=10⁴, μ=100, σ=10; 10 runs). RCDP-UCB consistently outperforms RCDB, demonstrating the "
+            "robustness of our unified weighting mechanism.",
+            panels=tuple(_base(LINEAR, regime, regime.title()) for regime in REGIMES),
+        ),
+        Figure(
+            number="2", label="robustness_results",
+            caption="Cumulative regret with learned post-serving contexts (C=25, Λ=10⁴, N(100, 10²)). Averaged "
+            "over 10 runs, RCDP-UCB consistently outperforms baselines, demonstrating superior robustness in "
+            "latent environments.",
+            panels=tuple(
+                _base(task, regime, f"{regime.title()}: {task.name.title()}")
+                for task in (SINUSOIDAL, POLYNOMIAL, ABSOLUTE)
+                for regime in REGIMES
+            ),
+        ),
+        Figure(
+            number="3", label="robustness_results2",
+            caption="Cumulative regret where only RCDP-UCB exploits the learned mapping φ, while baselines are "
+            "restricted to pre-serving contexts (C=25, Λ=10⁴, N(100, 10²)). Averaged over 10 runs, RCDP-UCB "
+            "demonstrates superior performance relative to the baselines.",
+            panels=tuple(_base(ALONE, regime, f"{regime.title()}: Abs") for regime in ("stochastic", "strategic")),
+        ),
+        Figure(
+            number="E.1", label="appendix_real_data",
+            caption="Real-world Dataset Results: Cumulative regret comparison on Magic, Statlog, and Spambase "
+            "datasets under adversarial corruption (C=25), strategic delays (Λ=10,000), and stochastic delays "
+            "(μ=100). All experiments were conducted across 10 runs with random seeds.",
+            panels=tuple(
+                _base(task, regime, f"{name}: {regime.title()}")
+                for task, name in zip(REAL, ("Magic", "Statlog", "Spambase"), strict=True)
+                for regime in REGIMES
+            ),
+        ),
+    )  # fmt: skip
+
+
+MAPPED = {
+    "abs": ("Absolute", ABSOLUTE),
+    "poly": ("Polynomial", POLYNOMIAL),
+    "sin": ("Sinusoidal", SINUSOIDAL),
+}
+UNDER = "under adversarial corruption (C=25), strategic delays (Λ=10,000), and stochastic delays (μ=100)"
+RUNS = "All experiments were conducted across 10 runs with random seeds."
+
+
+def _sweeps() -> tuple[Figure, ...]:
+    """Growing dimension, growing arms, corruption budgets, delay budgets and means, delay variance."""
+    figures: list[tuple[str, str, tuple[Panel, ...]]] = [
+        ("appendix_dimension_no_ps", "Linear Problem (Pre-serving Baselines): Cumulative regret with increasing "
+         f"context dimension d {UNDER}. {RUNS}", _dimensions(LINEAR)),
+    ]  # fmt: skip
+    for short, (name, task) in MAPPED.items():
+        about = f"with increasing context dimension d {UNDER}, where all baselines learn φ. {RUNS}"
+        caption = f"{name} Mapping (Post-serving Learning): Cumulative regret {about}"
+        figures.append((f"appendix_dimension_ps_{short}", caption, _dimensions(task)))
+    about = f"Cumulative regret with increasing number of arms K {UNDER}"
+    caption = (
+        f"Polynomial Mapping (Pre-serving Baselines): {about}. {RUNS}"  # the data are linear: see departures
+    )
+    figures.append(("appendix_arms_no_ps", caption, _arms(LINEAR)))
+    for short, (name, task) in MAPPED.items():
+        caption = f"{name} Mapping (Post-serving Learning): {about}, where all baselines learn φ. {RUNS}"
+        figures.append((f"appendix_arms_ps_{short}", caption, _arms(task)))
+    caption = (
+        "Polynomial Mapping (Varying Corruption): Cumulative regret with varying corruption budget C for different "
+        "context dimensions (d=10, 20). All experiments were conducted under fixed stochastic delay parameters "
+        "(μ=100, σ=100) and averaged over 10 runs."
+    )
+    figures.append(("appendix_corruption_poly", caption, _corruptions()))
+    about = "Cumulative regret with varying delay budget Λ and mean delay μ under adversarial corruption"
+    caption = f"Polynomial Mapping (Pre-serving Baselines): {about} (C=25). {RUNS}"
+    figures.append(("appendix_delay_no_ps", caption, _delays(LINEAR)))
+    for short, (name, task) in MAPPED.items():
+        budgets = "(C=25)" if short == "sin" else "(C=25, except Λ=10,000 using C=20)"
+        caption = f"{name} Mapping (Post-serving Learning): {about} {budgets}. {RUNS}"
+        figures.append((f"appendix_delay_ps_{short}", caption, _delays(task)))
+    caption = (
+        "Stochastic Delay Variance Ablation: Cumulative regret of RCDP-UCB under varying variances "
+        "σ² ∈ {0, 50, 100, 150} with fixed μ=100 and C=25. The results are aggregated over 10 runs."
+    )
+    figures.append(("appendix_std_ablation", caption, _variances()))
+    return tuple(
+        Figure(number=f"E.{place}", label=label, caption=caption, panels=panels)
+        for place, (label, caption, panels) in enumerate(figures, start=2)
+    )
+
+
+FIGURES: dict[str, Figure] = {figure.number: figure for figure in (*_main(), *_sweeps())}
+"""In the paper's order, by its numbers."""
+
+
+def figures_named(names: tuple[str, ...]) -> tuple[Figure, ...]:
+    """Figures by number or label; `all` is every one."""
+    by_label = {figure.label: figure for figure in FIGURES.values()}
+    chosen: dict[str, Figure] = {}
+    for name in names:
+        if name == "all":
+            return tuple(FIGURES.values())
+        figure = FIGURES.get(name) or by_label.get(name.removeprefix("fig:"))
+        if figure is None:
+            raise unknown_name("figure", name, [*FIGURES, *by_label, "all"])
+        chosen[figure.number] = figure
+    return tuple(chosen.values())

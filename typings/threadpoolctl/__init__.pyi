@@ -1,0 +1,3 @@
+from contextlib import AbstractContextManager
+
+def threadpool_limits(limits: int) -> AbstractContextManager[None]: ...
