@@ -197,5 +197,6 @@ def _told_plainly() -> Generator[None]:
     except SQLAlchemyError as error:
         raise StorageFailure(
             f"The database failed: {error.args[0] if error.args else error}. Nothing of this request was "
-            "acknowledged. Look at the disk and the server, then send it again: repeats are safe."
+            "acknowledged. Look at the disk and the server, then send it again: votes and contexts may be "
+            "repeated, and asks that carry an event_id."
         ) from error

@@ -24,19 +24,20 @@ class Chooser:
 
     def __init__(self, settings: StreamSettings) -> None:
         self._share = settings.random_share
-        self._draws = RoundDraws(settings.seed, "stream", [0], lambda rng, rounds: rng.random((rounds, 3)))
+        self._draws = RoundDraws(settings.seed, "stream", [0], lambda rng, rounds: rng.random((rounds, 4)))
 
     def choose(self, learner: DuelingLearner, x: Array, round: int) -> Choice:
         """A pair of two different candidates: x (K, dx)."""
-        side, chance, which = self._draws.at(round)[0].tolist()
+        side, chance, one, other = self._draws.at(round)[0].tolist()
         chosen = learner.choose(x[None])
         arms, predicted = chosen.arms[0], chosen.predicted[0]
         if self._share == 0:
             return Choice(arms, predicted, side < 0.5, None)
-        pairs = np.stack(np.triu_indices(len(x), k=1), axis=1)  # (K(K-1)/2, 2)
+        count = len(x)
+        each = self._share / (count * (count - 1) / 2)  # every pair is drawn alike
         if chance < self._share:
-            drawn = pairs[min(int(which * len(pairs)), len(pairs) - 1)]
+            first = int(one * count)
+            drawn = np.array([first, (first + 1 + int(other * (count - 1))) % count])
             if set(drawn.tolist()) != set(arms.tolist()):
-                predicted = learner.post_serving.predict(x[None])[0, drawn]
-                return Choice(drawn, predicted, side < 0.5, self._share / len(pairs))
-        return Choice(arms, predicted, side < 0.5, 1 - self._share + self._share / len(pairs))
+                return Choice(drawn, learner.post_serving.predict(x[None])[0, drawn], side < 0.5, each)
+        return Choice(arms, predicted, side < 0.5, 1 - self._share + each)

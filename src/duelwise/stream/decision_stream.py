@@ -14,7 +14,7 @@ from duelwise.stream import events, tickets
 from duelwise.stream.candidates import Candidates, Features, check_name
 from duelwise.stream.deciding import duel_of
 from duelwise.stream.events import Asked, Recorded
-from duelwise.stream.group_commit import GroupCommit
+from duelwise.stream.group_commit import MOST_AT_ONCE, GroupCommit
 from duelwise.stream.operations import (
     Answer,
     Ask,
@@ -119,11 +119,15 @@ class DecisionStream:
         return cast("Receipt", self._answer(Retract(ticket)))
 
     def run(self, operations: Sequence[Operation]) -> list[Answer | DuelwiseError]:
-        """Many requests in one transaction: an answer or a refusal for each, in order.
+        """Many requests, few transactions: an answer or a refusal for each, in order.
 
-        A failing database raises instead; then nothing of these requests was acknowledged.
+        A failing database raises instead. Then send them all again: votes and contexts may be
+        repeated, and so may asks that carry an event_id.
         """
-        return self._commits.submit(operations)
+        answers: list[Answer | DuelwiseError] = []
+        for start in range(0, len(operations), MOST_AT_ONCE):
+            answers += self._commits.submit(operations[start : start + MOST_AT_ONCE])
+        return answers
 
     def retract_source(self, source: str) -> int:
         """Retract every vote of a source; returns how many."""
