@@ -1,0 +1,22 @@
+"""The page on streams runs as it stands."""
+
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs" / "streams.md"
+
+
+def test_the_page_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
+        exec(compile(block, str(PAGE), "exec"), {})
+    assert "feature='minutes'" in capsys.readouterr().out
+
+
+def test_every_setting_is_on_the_page():
+    from dataclasses import fields
+
+    from duelwise.stream import StreamSettings
+
+    page = PAGE.read_text()
+    assert [item.name for item in fields(StreamSettings) if f"`{item.name}`" not in page] == []
