@@ -219,34 +219,3 @@ def gram_matrix(z: Array, inverse: Array) -> Array:
             gram[a, b] = total
             gram[b, a] = total
     return gram
-
-
-@compiled
-def invert(matrix: Array, out: Array) -> None:
-    """The inverse of a symmetric positive definite matrix (d, d) into out (d, d), by Cholesky's factor."""
-    d = matrix.shape[0]
-    low = np.zeros((d, d))  # matrix = low lowᵀ, then low is replaced by its inverse
-    for j in range(d):
-        total = matrix[j, j]
-        for k in range(j):
-            total -= low[j, k] * low[j, k]
-        low[j, j] = math.sqrt(total)
-        for i in range(j + 1, d):
-            total = matrix[i, j]
-            for k in range(j):
-                total -= low[i, k] * low[j, k]
-            low[i, j] = total / low[j, j]
-    for j in range(d):
-        low[j, j] = 1.0 / low[j, j]
-        for i in range(j + 1, d):
-            total = 0.0
-            for k in range(j, i):
-                total -= low[i, k] * low[k, j]
-            low[i, j] = total / low[i, i]
-    for i in range(d):
-        for j in range(i + 1):
-            total = 0.0
-            for k in range(i, d):
-                total += low[k, i] * low[k, j]
-            out[i, j] = total
-            out[j, i] = total

@@ -22,8 +22,9 @@ import math
 
 import numpy as np
 
+from duelwise.learning.cholesky import invert
 from duelwise.learning.compiled import compiled
-from duelwise.learning.equations import invert, move_inverse
+from duelwise.learning.equations import move_inverse
 from duelwise.learning.links import LOGISTIC, logistic, mean, means, slope
 from duelwise.types import Array, IntArray
 

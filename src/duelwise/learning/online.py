@@ -11,8 +11,9 @@ import math
 
 import numpy as np
 
+from duelwise.learning.cholesky import invert
 from duelwise.learning.compiled import compiled
-from duelwise.learning.equations import adaptive_weight, add_duel, invert, leverage
+from duelwise.learning.equations import adaptive_weight, add_duel, leverage
 from duelwise.learning.links import mean, slope
 from duelwise.types import Array, IntArray
 
