@@ -11,7 +11,8 @@ import numpy as np
 
 from duelwise.lab.experiment import Cell
 from duelwise.lab.recorded import RecordedWorld
-from duelwise.lab.simulation import Trajectory, simulate
+from duelwise.lab import rollout
+from duelwise.lab.simulation import Trajectory
 from duelwise.types import Array, IntArray
 
 POINTS = 200  # a stored curve has at most so many
@@ -50,7 +51,7 @@ def play(cell: Cell) -> Curve:
         scenario = cell.problem.scenario(cell.runs)
         learner = cell.method.start(scenario.world, runs=cell.runs, seed=cell.problem.seed)
         begun = time.perf_counter()
-        trajectory = simulate(learner, scenario, horizon=cell.problem.horizon)
+        trajectory = rollout.play(learner, scenario, horizon=cell.problem.horizon)
         seconds = time.perf_counter() - begun
         world = scenario.world
         known = isinstance(world, RecordedWorld)
