@@ -9,9 +9,9 @@ from importlib.metadata import version
 
 import numpy as np
 
+from duelwise.lab import rollout
 from duelwise.lab.experiment import Cell
 from duelwise.lab.recorded import RecordedWorld
-from duelwise.lab import rollout
 from duelwise.lab.simulation import Trajectory
 from duelwise.types import Array, IntArray
 

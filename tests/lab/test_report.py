@@ -1,0 +1,120 @@
+"""The report: one file, no network, every figure, the numbers that were played."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from small import shrunk
+
+from duelwise.errors import InvalidInput
+from duelwise.lab.interactive import chart
+from duelwise.lab.paper import FIGURES
+from duelwise.lab.protocols import FairProtocol, PaperProtocol
+from duelwise.lab.report import page, write_report
+from duelwise.lab.results import Results
+from duelwise.lab.runner import Runner
+from duelwise.lab.store import Store
+from duelwise.lab.study import Study, conduct
+
+FAIR = FairProtocol(widths=(0.1,), held_out=(1000, 1001), search_horizon=10)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Figs. 1 and E.15 as published and Fig. 1 fairly, ten rounds each."""
+    folder = tmp_path_factory.mktemp("results")
+    runner = Runner(store=Store(folder), jobs=1)
+    last = shrunk("E.15", horizon=10)
+    figures = (shrunk("1", horizon=10), replace(last, panels=last.panels[:2]))
+    conduct(Study(figures=figures, protocol=PaperProtocol(), runs=2), runner)
+    conduct(Study(figures=figures[:1], protocol=FAIR, runs=3), runner)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def document(folder: Path) -> str:
+    return page(Results.load(folder))
+
+
+def test_it_needs_no_network(document: str) -> None:
+    head, body = document.split("</head>")
+    assert not re.findall(r'(?:src|href)\s*=\s*"(?!data:|#)', body)
+    assert "<script src" not in head
+    assert "Plotly" in head
+
+
+def test_it_holds_every_figure_caption_and_curve(document: str) -> None:
+    for number in ("1", "E.15"):
+        assert f"Fig. {number}: {FIGURES[number].label}" in document
+    charts = re.findall(r'<script type="application/json" id="([^"]+)">(.*?)</script>', document)
+    assert len(charts) == 4  # two figures as published, one in two variants fairly
+    assert len(re.findall('class="chart"', document)) == 4
+    assert len(json.loads(charts[0][1])["data"]) == 2 * 2 * 5  # panels, band and mean, methods
+
+
+def test_it_says_times_machine_settings_and_search(document: str) -> None:
+    for said in ("Machine and time", "published preset", "Search on held-out seeds", "runs", "cores", "0-1"):
+        assert said in document
+
+
+def test_it_judges_each_protocol_by_itself(document: str) -> None:
+    titles = re.findall(r"<caption>((?:paper|fair) protocol[^<]*)</caption>", document)
+    assert len(titles) == 3  # as published, and fairly with and without self-duels
+    assert len(re.findall("Lowest mean in [0-2] of 2 panels", document)) == 3
+
+
+def test_a_chart_has_a_band_and_a_mean_for_every_curve(folder: Path) -> None:
+    results = Results.load(folder).where(figure="1", protocol="paper")
+    drawn = chart(results)
+    assert len(drawn["data"]) == 2 * len(results)
+    mean = drawn["data"][1]
+    assert mean["x"][-1] == 10
+    assert mean["y"][-1] == pytest.approx(results.lines[0].curve.final.mean(), rel=1e-3)
+
+
+def test_files_are_written_beside_it(folder: Path, tmp_path: Path) -> None:
+    paths = {path.relative_to(tmp_path).as_posix() for path in write_report(folder, tmp_path / "report.html")}
+    assert {"report.html", "tables/bounds.tex", "tables/finals-paper-spline-2-as-published.csv"} <= paths
+    assert {
+        "figures/1-fair-spline-3-distinct-pairs.pdf",
+        "figures/E.15-paper-spline-2-as-published.png",
+    } <= paths
+    assert all((tmp_path / path).stat().st_size > 0 for path in paths)
+
+
+def test_an_empty_folder_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="duelwise reproduce"):
+        write_report(tmp_path, tmp_path / "report.html")
+
+
+@pytest.mark.long
+def test_a_browser_shows_every_figure(folder: Path, tmp_path: Path) -> None:
+    from playwright.sync_api import sync_playwright
+
+    write_report(folder, tmp_path / "report.html", static=False)
+    arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path="/usr/bin/chromium", args=arguments)
+        tab = browser.new_context(offline=True).new_page()
+        complaints: list[str] = []
+        tab.on(
+            "console", lambda message: complaints.append(message.text) if message.type == "error" else None
+        )
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.goto((tmp_path / "report.html").as_uri())
+        for place in tab.locator(".chart").all():
+            place.scroll_into_view_if_needed()
+            place.locator(".main-svg").first.wait_for()
+        drawn = tab.evaluate(
+            "[...document.querySelectorAll('.chart')].map(c => c.querySelectorAll('.trace').length)"
+        )
+        tab.screenshot(path=tmp_path / "report.png", full_page=True)
+        browser.close()
+    assert not complaints
+    assert len(drawn) == 4
+    assert all(count > 0 for count in drawn)
+    assert (tmp_path / "report.png").stat().st_size > 10_000
