@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
-from typing import cast
+from functools import cache
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,11 +20,18 @@ from duelwise.types import AnyArray, Snapshot
 
 JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
 
+AnyDtype = np.dtype[Any]
+
 MAGIC = b"DW"
 VERSION = 1
 _PREFIX = struct.Struct("<2sBBI")
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 _KINDS = "biuf"  # booleans, integers, floats: what raw bytes can hold exactly
+
+
+@cache
+def _little_endian(dtype: AnyDtype) -> AnyDtype:
+    return dtype.newbyteorder("<")
 
 
 def pack(fields: Mapping[str, JSON], arrays: Mapping[str, AnyArray]) -> bytes:
@@ -33,8 +41,9 @@ def pack(fields: Mapping[str, JSON], arrays: Mapping[str, AnyArray]) -> bytes:
     for name, array in arrays.items():
         if array.dtype.kind not in _KINDS:
             raise TypeError(f"Array {name!r} has dtype {array.dtype}; only numbers and booleans are stored.")
-        shapes.append([name, array.dtype.newbyteorder("<").str, list(array.shape)])
-        parts.append(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+        stored = _little_endian(array.dtype)
+        shapes.append([name, stored.str, list(array.shape)])
+        parts.append(array.astype(stored, copy=False).tobytes())
     header = _ENCODER.encode([fields, shapes]).encode()
     parts[0] = _PREFIX.pack(MAGIC, VERSION, 0, len(header))
     parts[1] = header

@@ -58,14 +58,6 @@ Index(
     sqlite_where=_named,
     postgresql_where=_named,
 )
-_rewriting = text("kind IN ('retracted', 'rebuilt')")
-Index(
-    "events_that_rewrite",
-    events.c.stream_id,
-    events.c.seq,
-    sqlite_where=_rewriting,
-    postgresql_where=_rewriting,
-)
 
 tickets = Table(
     "tickets",
@@ -91,14 +83,6 @@ Index(
     tickets.c.asked_at,
     sqlite_where=_open,
     postgresql_where=_open,
-)
-_sourced = text("source IS NOT NULL")
-Index(
-    "tickets_by_source",
-    tickets.c.stream_id,
-    tickets.c.source,
-    sqlite_where=_sourced,
-    postgresql_where=_sourced,
 )
 
 snapshots = Table(

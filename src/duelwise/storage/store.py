@@ -125,7 +125,7 @@ class Store:
             .where(
                 table.stream_id == stream_id,
                 table.seq <= upto,
-                table.kind.in_([sa.literal_column("'retracted'"), sa.literal_column("'rebuilt'")]),
+                table.kind.in_(["retracted", "rebuilt"]),
             )
             .order_by(table.seq)
         )

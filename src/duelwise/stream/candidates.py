@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -49,13 +49,13 @@ def read_candidates(candidates: Candidates, names: Sequence[str]) -> CandidateSe
         records = cast("Sequence[Mapping[str, object]]", candidates)
         ids = _ids(records)
         rows = [record.get("features") for record in records]
-        return CandidateSet(_matrix(rows, names, [f"candidate {id!r}" for id in ids]), ids)
-    return CandidateSet(_matrix(candidates, names, [f"candidate {i}" for i in range(count)]), None)
+        return CandidateSet(_matrix(rows, names, count, lambda i: f"candidate {ids[i]!r}"), ids)
+    return CandidateSet(_matrix(candidates, names, count, lambda i: f"candidate {i}"), None)
 
 
 def read_features(features: object, names: Sequence[str], owner: str) -> Array:
     """(n,) the features of one thing, given in order or by name."""
-    return _matrix([features], names, [owner])[0]
+    return _matrix([features], names, 1, lambda _: owner)[0]
 
 
 def _ids(records: Sequence[object]) -> tuple[str, ...]:
@@ -76,18 +76,16 @@ def _ids(records: Sequence[object]) -> tuple[str, ...]:
     return tuple(seen)
 
 
-def _matrix(rows: object, names: Sequence[str], owners: Sequence[str]) -> Array:
-    """(len(owners), len(names)); the quick way for good input, the slow one to say what is wrong."""
+def _matrix(rows: object, names: Sequence[str], count: int, owner: Callable[[int], str]) -> Array:
+    """(count, len(names)); the quick way for good input, the slow one to say what is wrong."""
     try:
         x = np.array(rows, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         x = np.empty(0)
-    if x.shape == (len(owners), len(names)) and (np.abs(x) <= LARGEST).all():
+    if x.shape == (count, len(names)) and (np.abs(x) <= LARGEST).all():
         return x
-    each = [
-        _row(row, names, owner) for row, owner in zip(cast("Sequence[object]", rows), owners, strict=True)
-    ]
-    return np.array(each, dtype=np.float64).reshape(len(owners), len(names))
+    each = [_row(row, names, owner(i)) for i, row in enumerate(cast("Sequence[object]", rows))]
+    return np.array(each, dtype=np.float64).reshape(count, len(names))
 
 
 def _row(row: object, names: Sequence[str], owner: str) -> list[float]:

@@ -7,9 +7,7 @@ revision = "0001"
 down_revision = None
 
 NAMED = sa.text("event_id IS NOT NULL")
-REWRITING = sa.text("kind IN ('retracted', 'rebuilt')")
 OPEN = sa.text("state IN ('asked', 'observed', 'voted')")
-SOURCED = sa.text("source IS NOT NULL")
 
 
 def upgrade() -> None:
@@ -57,13 +55,6 @@ def _create_events() -> None:
         sqlite_where=NAMED,
         postgresql_where=NAMED,
     )
-    op.create_index(
-        "events_that_rewrite",
-        "events",
-        ["stream_id", "seq"],
-        sqlite_where=REWRITING,
-        postgresql_where=REWRITING,
-    )
 
 
 def _create_tickets() -> None:
@@ -85,13 +76,6 @@ def _create_tickets() -> None:
     )
     op.create_index(
         "tickets_open", "tickets", ["stream_id", "asked_at"], sqlite_where=OPEN, postgresql_where=OPEN
-    )
-    op.create_index(
-        "tickets_by_source",
-        "tickets",
-        ["stream_id", "source"],
-        sqlite_where=SOURCED,
-        postgresql_where=SOURCED,
     )
 
 
