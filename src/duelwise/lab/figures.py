@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from duelwise.lab.files import write_whole
 from duelwise.lab.results import Contrast, Results
 from duelwise.lab.style import COLOURS, NAMES
+from duelwise.types import Array, IntArray
 
 COLUMNS = 3
 
@@ -20,15 +21,18 @@ def plot_regret(results: Results, axis: Axes | None = None) -> Axes:
     """Cumulative regret of every method of one place: the mean over runs, one standard deviation shaded."""
     axis = _axis(axis)
     for line in results:
-        curve = line.curve
-        mean, spread = curve.regret.mean(axis=0), curve.regret.std(axis=0)
-        colour = COLOURS[line.method]
-        axis.plot(curve.rounds, mean, color=colour, label=NAMES[line.method], linewidth=1.4)
-        axis.fill_between(curve.rounds, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0)
+        draw_band(axis, line.method, line.curve.rounds, line.curve.regret)
+    return axis
+
+
+def draw_band(axis: Axes, method: str, rounds: IntArray, regret: Array) -> None:
+    """One method's mean cumulative regret (R, P) at rounds (P,), one standard deviation shaded."""
+    mean, spread = regret.mean(axis=0), regret.std(axis=0)
+    axis.plot(rounds, mean, color=COLOURS[method], label=NAMES[method], linewidth=1.4)
+    axis.fill_between(rounds, mean - spread, mean + spread, color=COLOURS[method], alpha=0.15, linewidth=0)
     axis.set_xlabel("Round")
     axis.set_ylabel("Cumulative regret")
     axis.grid(alpha=0.3)
-    return axis
 
 
 def plot_finals(results: Results, axis: Axes | None = None) -> Axes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from duelwise.errors import unknown_name
 from duelwise.lab.corruptions import StrategicCorruption
@@ -29,14 +30,19 @@ class Task:
     name: str
     world: WorldSettings
     learners: tuple[str, ...] = METHODS
+    delays: Mapping[str, DelaySettings] = field(default_factory=lambda: REGIMES)
+    corruption: int = CORRUPTION
+    horizon: int = HORIZON
+    seed: int = 0
 
     def problem(self, regime: str) -> Problem:
         """The base setting under one regime of delay."""
         return Problem(
             world=self.world,
-            delay=REGIMES[regime],
-            corruption=StrategicCorruption(budget=CORRUPTION),
-            horizon=HORIZON,
+            delay=self.delays[regime],
+            corruption=StrategicCorruption(budget=self.corruption),
+            horizon=self.horizon,
+            seed=self.seed,
         )
 
 

@@ -1,0 +1,41 @@
+"""`duelwise list`: what can be named."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from rich.console import Console
+from rich.table import Table
+
+from duelwise.cli.app import app
+from duelwise.lab.contest import TASKS
+from duelwise.lab.mappings import MAPPINGS
+from duelwise.lab.paper import FIGURES
+from duelwise.lab.problem import CORRUPTIONS, DELAYS, WORLDS
+from duelwise.lab.protocols import PROTOCOLS
+from duelwise.learning.estimation import ESTIMATORS
+from duelwise.learning.links import LINKS
+from duelwise.learning.post_serving import POST_SERVING
+from duelwise.learning.recipes import RECIPES
+
+
+@app.command("list")
+def list_names() -> None:
+    """List every task, method, model, world, adversary and figure by its name."""
+    names: dict[str, Collection[str]] = {
+        "tasks": TASKS,
+        "methods": RECIPES,
+        "estimators": ESTIMATORS,
+        "links": LINKS,
+        "post-serving models": POST_SERVING,
+        "mappings": MAPPINGS,
+        "worlds": WORLDS,
+        "delays": DELAYS,
+        "corruptions": CORRUPTIONS,
+        "protocols": PROTOCOLS,
+        "figures of the paper": FIGURES,
+    }
+    table = Table("what", "names", show_lines=True)
+    for what, known in names.items():
+        table.add_row(what, ", ".join(known))
+    Console().print(table)
