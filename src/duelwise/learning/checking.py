@@ -42,16 +42,16 @@ def arms(pairs: IntArray, *, runs: int, candidates: int, distinct: bool) -> IntA
     pairs = _whole("the pair", pairs)
     if pairs.shape != (runs, 2):
         raise InvalidInput(f"The selection rule named pairs of shape {pairs.shape}; expected {(runs, 2)}.")
-    if not receiving.all_between(pairs, candidates):
-        raise InvalidInput(
-            f"The selection rule named the candidates {pairs.tolist()}; positions are 0 to {candidates - 1}."
-        )
-    if distinct and receiving.any_twice(pairs):
+    if receiving.pairs_fit(pairs, candidates, distinct):
+        return pairs
+    if receiving.pairs_fit(pairs, candidates, False):
         raise InvalidInput(
             "The selection rule named one candidate twice although distinct_pair is set. "
             "Let it look at View.distinct."
         )
-    return pairs
+    raise InvalidInput(
+        f"The selection rule named the candidates {pairs.tolist()}; positions are 0 to {candidates - 1}."
+    )
 
 
 def duel(given: Duel, *, round: int, runs: int, context_dim: int, post_dim: int) -> None:

@@ -190,19 +190,10 @@ def all_finite(values: Array) -> bool:
 
 
 @compiled
-def all_between(values: IntArray, end: int) -> bool:
-    """Whether 0 ≤ value < end for every value (n, m)."""
-    for value in values.ravel():
-        inside = 0 <= value < end
-        if not inside:
-            return False
-    return True
-
-
-@compiled
-def any_twice(arms: IntArray) -> bool:
-    """Whether a pair (R, 2) names one candidate twice."""
-    twice = False
+def pairs_fit(arms: IntArray, candidates: int, distinct: bool) -> bool:
+    """Whether every pair (R, 2) names candidates, and two of them where they must differ."""
+    fit = True
     for r in range(arms.shape[0]):
-        twice |= arms[r, 0] == arms[r, 1]
-    return twice
+        fit &= 0 <= arms[r, 0] < candidates and 0 <= arms[r, 1] < candidates
+        fit &= not distinct or arms[r, 0] != arms[r, 1]
+    return fit
