@@ -18,5 +18,7 @@ def main() -> None:
     try:
         app()
     except DuelwiseError as error:
-        Console(stderr=True).print(f"[bold red]{type(error).__name__}:[/] {error}", highlight=False)
+        Console(stderr=True).print(
+            f"[bold red]{type(error).__name__}:[/] {error}", highlight=False, soft_wrap=True
+        )
         sys.exit(2)

@@ -25,8 +25,8 @@ def demo(
     console = Console()
     console.print(
         "Ten candidates a round, utility in (x, |x|), |x| seen only after serving. An adversary flips the "
-        "first 25 right votes and holds others back 100 rounds each. All methods learn φ by an additive spline; "
-        "settings are the published ones. The first run also compiles, which takes about half of the minute."
+        "first 25 right votes and holds others back 100 rounds each. All methods learn φ by an additive "
+        "spline; settings are the published ones. The first run also compiles, which takes half the time."
     )
     standings = hold(contest)
     console.print(table(standings))

@@ -162,7 +162,8 @@ def draw(path: Path, standings: list[Standing], *, title: str) -> None:
     axis = figure.subplots()
     for standing in standings:
         cumulative = standing.trajectory.cumulative
-        draw_band(axis, standing.method.name, np.arange(1, cumulative.shape[1] + 1), cumulative)
+        rounds = np.arange(1, int(cumulative.shape[1]) + 1)
+        draw_band(axis, standing.method.name, rounds, cumulative)
     axis.set_title(title, fontsize=8)
     axis.legend(frameon=False)
     kind = path.suffix[1:] or "png"

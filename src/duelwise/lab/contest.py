@@ -69,6 +69,11 @@ class Contest:
     post_serving: str = "spline"
     protocol: Protocol = field(default_factory=PaperProtocol)
 
+    @property
+    def variant(self) -> str:
+        """The protocol's first: where there are two, self-duels are allowed."""
+        return self.protocol.variants[0]
+
     def panel(self) -> Panel:
         """The contest as a panel of a figure."""
         learners = {"linear": (), "post-serving": METHODS, "pre-serving": ("rcdp-ucb",)}[self.task]
@@ -91,13 +96,14 @@ class Contest:
 
     def trials(self) -> list[Trial]:
         """What has to be played before the methods' settings are known."""
-        return self.protocol.search([self.panel()], post_serving=self.post_serving)
+        trials = self.protocol.search([self.panel()], post_serving=self.post_serving)
+        return [trial for trial in trials if trial.variant == self.variant]
 
     def settled(self, finals: Callable[[Cell], Array]) -> list[Method]:
-        """Every method with its settings; `finals` answers for the trials. Self-duels are allowed."""
-        panel, variant = self.panel(), self.protocol.variants[0]
+        """Every method with its settings; `finals` answers for the trials."""
+        panel = self.panel()
         return [
-            self.protocol.method(panel, name, variant, post_serving=self.post_serving, finals=finals)
+            self.protocol.method(panel, name, self.variant, post_serving=self.post_serving, finals=finals)
             for name in self.methods
         ]
 
