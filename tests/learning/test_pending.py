@@ -174,3 +174,19 @@ def test_a_served_duel_can_be_looked_at_while_it_waits() -> None:
     np.testing.assert_allclose(served.dz[0], [*(x[0, 0] - x[0, 1]), 0.2])
     assert served.leverage[0] == np.linalg.norm(served.dz[0])  # V = I before the first duel
     assert served.pending.tolist() == [1]
+
+
+def test_a_reused_slot_remembers_nothing() -> None:
+    """Equal states have equal snapshots, whatever stood in a slot before."""
+    used, unused = fresh(), fresh()
+    for _ in range(20):
+        t = serve(used)
+        used.observe(context((0, t)))
+        used.tell(vote((0, t)))
+    unused.restore(used.snapshot())
+    for learner in (used, unused):
+        t = serve(learner)
+        served = learner.served(t)
+        np.testing.assert_array_equal(served.dz, 0.0)
+        assert (served.weight[0], served.leverage[0]) == (1.0, 0.0)
+    assert_same_state(used.snapshot(), unused.snapshot())
