@@ -66,10 +66,11 @@ class Store:
 
     def stream(self, name: str) -> StreamRow:
         query = sa.select(*_stream_columns).where(schema.streams.c.name == name)
-        with self._reading() as connection:
-            row = connection.execute(query).first()
-        if row is not None:
-            return StreamRow._make(row)
+        if name.isprintable():  # no database takes a zero byte or half a character
+            with self._reading() as connection:
+                row = connection.execute(query).first()
+            if row is not None:
+                return StreamRow._make(row)
         near = difflib.get_close_matches(name, [stream.name for stream in self.streams()], n=1, cutoff=0.4)
         hint = f" Did you mean {near[0]!r}?" if near else " Create it first."
         raise UnknownStream(f"There is no stream called {name!r} in {self.url}.{hint}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 import sqlalchemy as sa
@@ -44,6 +45,8 @@ class StoreConformance:
         with self._stream() as (store, _):
             error = _raises(UnknownStream, lambda: store.stream("meels"))
             assert "'meals'" in str(error)
+            for name in ("", "a\0b", "\ud800", "x" * 100_000):
+                _raises(UnknownStream, partial(store.stream, name))
 
     def test_opening_again_finds_everything(self) -> None:
         with self._stream() as (store, stream):
