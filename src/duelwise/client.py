@@ -134,10 +134,7 @@ class Client:
                 response = self._http.request(method, path, json=body)
             except httpx.TransportError as error:
                 if attempt == self._retries:
-                    raise errors.StorageFailure(
-                        f"{self._http.base_url} gave no answer ({type(error).__name__}: {error}). "
-                        "Whether the request was taken is not known; sending it again is safe."
-                    ) from error
+                    raise self._no_answer(error) from error
             else:
                 if response.is_success:
                     return cast("dict[str, JSON]", response.json())
@@ -148,11 +145,20 @@ class Client:
 
     def lines(self, path: str) -> Iterator[str]:
         """The lines of a long answer, as they arrive."""
-        with self._http.stream("GET", path) as response:
-            if not response.is_success:
-                response.read()
-                raise error_of(response)
-            yield from response.iter_lines()
+        try:
+            with self._http.stream("GET", path) as response:
+                if not response.is_success:
+                    response.read()
+                    raise error_of(response)
+                yield from response.iter_lines()
+        except httpx.TransportError as error:
+            raise self._no_answer(error) from error
+
+    def _no_answer(self, error: httpx.TransportError) -> errors.StorageFailure:
+        return errors.StorageFailure(
+            f"{self._http.base_url} gave no answer ({type(error).__name__}: {error}). "
+            "Whether the request was taken is not known; sending it again is safe."
+        )
 
 
 class RemoteStream:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import orjson
@@ -121,14 +122,19 @@ async def on_error(_request: Request, error: Exception) -> Response:
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
-    """What the router refuses itself: an unknown path, a method a path does not have."""
+    """What the router refuses itself."""
     assert isinstance(error, HTTPException)
-    title = http.HTTPStatus(error.status_code).phrase
+    return refuse(request, error.status_code, error.headers)
+
+
+def refuse(request: Request, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    """The answer to a request for an unknown path, or with a method that a path does not have."""
+    title = http.HTTPStatus(status).phrase
     body: Problem = {
         "type": "about:blank",
         "title": title,
-        "status": error.status_code,
+        "status": status,
         "detail": f"{request.method} {request.url.path}: {title}.",
         "advice": "GET /docs lists every path with its methods.",
     }
-    return Response(orjson.dumps(body), error.status_code, dict(error.headers or {}), MEDIA_TYPE)
+    return Response(orjson.dumps(body), status, headers, MEDIA_TYPE)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from fastapi import FastAPI
@@ -24,7 +24,7 @@ from starlette.types import Message, Receive, Scope, Send
 from duelwise.errors import DuelwiseError
 from duelwise.service import schemas
 from duelwise.service.metrics import Metrics
-from duelwise.service.problems import KINDS, MEDIA_TYPE, Problem, respond
+from duelwise.service.problems import KINDS, MEDIA_TYPE, Problem, refuse, respond
 
 Endpoint = Callable[..., Coroutine[Any, Any, Response]]
 
@@ -37,6 +37,13 @@ SCHEMAS = "#/components/schemas/"
 log = logging.getLogger("duelwise.service")
 
 
+class Place(NamedTuple):
+    """A path and the endpoints of its methods."""
+
+    path: str
+    methods: dict[str, Endpoint]
+
+
 class DirectApp(FastAPI):
     """An application whose documented routes are dispatched by one lookup.
 
@@ -46,7 +53,7 @@ class DirectApp(FastAPI):
     def __init__(self, metrics: Metrics, **settings: Any) -> None:
         super().__init__(docs_url=None, redoc_url=None, **settings)
         self._metrics = metrics
-        self._direct: dict[tuple[str, ...], tuple[str, Endpoint]] = {}
+        self._direct: dict[tuple[str, ...], Place] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -54,11 +61,12 @@ class DirectApp(FastAPI):
             return
         began = time.perf_counter()
         segments: list[str] = scope["path"].split("/")[1:]
-        path, endpoint = self._direct.get(_key(scope["method"], segments), ("other", None))
-        if endpoint is None:
-            status = await self._as_usual(scope, receive, send)
+        found = self._direct.get(_pattern(segments))
+        if found is None:
+            path, status = "other", await self._as_usual(scope, receive, send)
         else:
-            response = await _answer(endpoint, Request(scope, receive, send), segments[2::2])
+            path = found.path
+            response = await _answer(found, Request(scope, receive, send), segments[2::2])
             status = response.status_code
             await response(scope, receive, send)
         self._metrics.answered(path, status, time.perf_counter() - began)
@@ -79,7 +87,8 @@ class DirectApp(FastAPI):
             responses=responses, openapi_extra=None if body is None else _request_body(body),
             description=endpoint.__doc__,
         )  # fmt: skip
-        self._direct[_key(method, path.split("/")[1:])] = (path, endpoint)
+        place = self._direct.setdefault(_pattern(path.split("/")[1:]), Place(path, {}))
+        place.methods[method] = endpoint
 
     def openapi(self) -> dict[str, Any]:
         """FastAPI's document with the bodies' schemas and the key."""
@@ -109,16 +118,19 @@ def json_response(content: object, status: int = 200) -> Response:
     return Response(orjson.dumps(content), status, media_type="application/json")
 
 
-def _key(method: str, segments: Sequence[str]) -> tuple[str, ...]:
-    """The pattern of a path: its segments with the parameters left out."""
+def _pattern(segments: Sequence[str]) -> tuple[str, ...]:
+    """The segments of a path with the parameters left out."""
     if len(segments) < 3:
-        return (method, *segments)
+        return tuple(segments)
     if len(segments) < 5:
-        return (method, segments[0], segments[1], "", *segments[3:])
-    return (method, segments[0], segments[1], "", segments[3], "", *segments[5:])
+        return (segments[0], segments[1], "", *segments[3:])
+    return (segments[0], segments[1], "", segments[3], "", *segments[5:])
 
 
-async def _answer(endpoint: Endpoint, request: Request, parameters: Sequence[str]) -> Response:
+async def _answer(place: Place, request: Request, parameters: Sequence[str]) -> Response:
+    endpoint = place.methods.get(request.method)
+    if endpoint is None:
+        return refuse(request, 405, {"Allow": ", ".join(place.methods)})
     try:
         return await endpoint(request, *parameters)
     except DuelwiseError as error:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from duelwise.errors import DuelwiseError
 from duelwise.service.lanes import Lane
 from duelwise.service.settings import ServiceSettings
 from duelwise.storage import Store
 from duelwise.stream import DecisionStream, StreamSettings, register
 
 T = TypeVar("T")
+log = logging.getLogger("duelwise.service")
 
 THREADS = 8  # transactions of different streams, and reads, at the same time
 
@@ -60,7 +63,10 @@ class OpenStreams:
         """Write the last snapshots; the store stays open."""
         self._pool.shutdown()
         for lane in self:
-            lane.stream.close()
+            try:
+                lane.stream.close()
+            except DuelwiseError as error:  # the log is whole; only the next start will take longer
+                log.warning("%s was closed without a snapshot: %s", lane.stream.name, error)
         self._lanes.clear()
 
     def _keep(self, name: str, stream: DecisionStream) -> None:

@@ -1,0 +1,38 @@
+"""The OpenAPI document is complete and true: requests made from it, good and bad, are answered as it says."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from in_process import candidates
+from servers import serving
+
+from duelwise.client import Client
+
+CHECKS = (
+    "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,"
+    "response_schema_conformance,negative_data_rejection,missing_required_header,unsupported_method"
+)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("known", [False, True])
+def test_requests_made_from_the_document_are_answered_as_it_says(tmp_path: Path, known: bool) -> None:
+    store = f"sqlite:///{tmp_path}/duels.db"
+    with serving(store, "--feature-limit", "8") as server, Client(server.url) as client:
+        meals = client.create("meals", context_dim=3, post_dim=2)
+        ticket = meals.ask(candidates()).ticket
+        config = tmp_path / "schemathesis.toml"
+        config.write_text(f'[parameters]\nname = "meals"\nticket = "{ticket}"\n' if known else "")
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "schemathesis.cli", "--config-file", config, "run"),
+                *(f"{server.url}/openapi.json", "--checks", CHECKS, "--max-examples", "60", "--seed", "7"),
+            ],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+        assert client.stream("meals").status()["read_only"] is None
