@@ -35,7 +35,7 @@ def postgresql_server() -> Iterator[str]:
         shutil.chown(folder, user)
     data = folder / "data"
     subprocess.run(
-        [binaries / "initdb", "--pgdata", data, "--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-sync"],
+        [binaries / "initdb", "-D", data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync"],
         user=user, cwd=folder, check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     with (folder / "log").open("wb") as log:
