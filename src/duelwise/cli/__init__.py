@@ -6,11 +6,11 @@ import sys
 
 from rich.console import Console
 
-from duelwise.cli import demo, listing, reproduce, run, serve, streams
+from duelwise.cli import bench, demo, listing, reproduce, run, serve, streams
 from duelwise.cli.app import app
 from duelwise.errors import DuelwiseError
 
-__all__ = ["app", "demo", "listing", "main", "reproduce", "run", "serve", "streams"]
+__all__ = ["app", "bench", "demo", "listing", "main", "reproduce", "run", "serve", "streams"]
 
 
 def main() -> None:

@@ -1,0 +1,87 @@
+"""How fast the library is, as ratios taken in this run.
+
+    python -m benchmarks [--repeats 3] [--json FILE] [--only WORD]
+
+Literal: benchmarks/literal.py, Algorithm 1 as written, one thread, one run after another. Its
+runs with the paper's network are timed on one run and counted ten times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from pathlib import Path
+
+import numba
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import laboratory, live
+from benchmarks.timing import Row
+
+ROWS = {
+    "linear": laboratory.linear,
+    "spline": laboratory.spline,
+    "mlp": laboratory.network,
+    "replay": laboratory.replay,
+    "endless": laboratory.endless,
+    "dimension": laboratory.dimension,
+    "mabwiser": live.against_mabwiser,
+    "vowpal": live.against_vowpal_wabbit,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--json", type=Path, default=None)
+    parser.add_argument("--only", nargs="*", choices=ROWS, default=list(ROWS))
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    console = Console()
+    begun = time.perf_counter()
+    laboratory.compile_all()
+    console.print(
+        f"Loading or compiling the kernels took {time.perf_counter() - begun:.1f} s; not counted below."
+    )
+    rows: list[Row] = []
+    for name in options.only:
+        rows.append(ROWS[name](options.repeats))
+        console.print(f"{name}: {rows[-1].ratio:.3g}")
+    console.print(_table(rows))
+    memory = laboratory.peak_memory()
+    console.print(f"Peak memory of a batch of 10 runs, T = 2000, d = 90, whole process: {memory:.0f} MB")
+    same = laboratory.agreement()
+    console.print(
+        f"Fed the literal one's duels (linear, 2000 rounds): same pair in {same.pairs:.2%} of rounds, "
+        f"Θ̂ within {same.theta:.1e}"
+    )
+    if options.json is not None:
+        machine = {
+            "machine": platform.processor(),
+            "python": platform.python_version(),
+            "cores": numba.get_num_threads(),
+        }
+        content = {"machine": machine, "rows": [row.plain() for row in rows], "peak_memory_mb": memory}
+        options.json.write_text(
+            json.dumps(content | {"same_pairs": same.pairs, "theta": same.theta}, indent=1)
+        )
+
+
+def _table(rows: list[Row]) -> Table:
+    table = Table("work", "against", "asked", "measured", "spread", "ours", "theirs")
+    for row in rows:
+        spread = f"{row.low:.3g} to {row.high:.3g}"
+        table.add_row(row.work, row.against, row.asked, f"{row.ratio:.3g}", spread, row.ours, row.theirs)
+    return table
+
+
+if __name__ == "__main__":
+    np.seterr(over="ignore")
+    main()

@@ -1,0 +1,51 @@
+"""Ratios taken in one run: both sides interleaved, several repeats, the spread beside the median."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from statistics import median
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    work: str
+    against: str
+    asked: str
+    ratio: float
+    low: float
+    high: float
+    ours: str
+    theirs: str
+
+    def plain(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long one call takes."""
+    begun = time.perf_counter()
+    work()
+    return time.perf_counter() - begun
+
+
+def compare(
+    work: str, against: str, asked: str, ours: Callable[[], object], theirs: Callable[[], object], *,
+    repeats: int, theirs_times: float = 1.0,
+) -> Row:  # fmt: skip
+    """theirs / ours, repeat by repeat; `theirs_times` scales a part of the work up to the whole."""
+    ours()  # compiled code is loaded before anything is timed
+    pairs = [(seconds(ours), theirs_times * seconds(theirs)) for _ in range(repeats)]
+    ratios = [slow / fast for fast, slow in pairs]
+    return Row(
+        work, against, asked, median(ratios), min(ratios), max(ratios),
+        ours=_duration(median(fast for fast, _ in pairs)),
+        theirs=_duration(median(slow for _, slow in pairs)),
+    )  # fmt: skip
+
+
+def _duration(value: float) -> str:
+    return f"{value:.3g} s" if value >= 0.01 else f"{1e6 * value:.3g} µs"
