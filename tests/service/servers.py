@@ -15,7 +15,7 @@ import httpx
 from duelwise.client import Client, RemoteStream
 from duelwise.errors import StorageFailure
 
-COMMAND = "import duelwise.cli.serve, duelwise.cli.streams; from duelwise.cli.app import app; app()"
+COMMAND = "from duelwise.cli import main; main()"
 START_SECONDS = 60
 
 
