@@ -97,33 +97,44 @@ def test_the_fair_search_is_recorded_and_its_best_is_used(tmp_path: Path) -> Non
         assert store.open(entry.key).cell.method.exploration_width == best.exploration_width
 
 
+SWEPT = [
+    replace(cell, problem=replace(cell.problem, horizon=30_000))
+    for cell in cells(("rcdb", "colstim", "max-inp"), seeds=tuple(range(8)))
+]
 SWEEP = """
 import sys
-from small import cells
+from test_runner import SWEPT
 from duelwise.lab.runner import Runner
 from duelwise.lab.store import Store
 if __name__ == "__main__":
-    wanted = cells(("rcdp-ucb", "rcdb", "colstim"), seeds=tuple(range(8)))
-    Runner(store=Store(sys.argv[1]), jobs=2).run(wanted)
+    Runner(store=Store(sys.argv[1]), jobs=2).run(SWEPT)
 """
 
 
 @pytest.mark.long
 def test_a_sweep_killed_five_times_ends_with_the_same_numbers(tmp_path: Path) -> None:
-    wanted = cells(("rcdp-ucb", "rcdb", "colstim"), seeds=tuple(range(8)))
     whole, torn = Store(tmp_path / "whole"), Store(tmp_path / "torn")
-    Runner(store=whole, jobs=2).run(wanted)
-    command = [sys.executable, "-c", SWEEP, str(torn.folder)]
-    waits = np.random.Generator(np.random.PCG64(7)).uniform(1.5, 4.0, 5)
+    Runner(store=whole, jobs=2).run(SWEPT)
+    waits = np.random.Generator(np.random.PCG64(7)).uniform(0.0, 0.3, 5)
     for wait in waits:
-        sweep = subprocess.Popen(command, cwd=Path(__file__).parent, start_new_session=True)
+        kept = _kept(torn)
+        sweep = subprocess.Popen(
+            [sys.executable, "-c", SWEEP, str(torn.folder)], cwd=Path(__file__).parent, start_new_session=True
+        )
+        while _kept(torn) == kept and sweep.poll() is None:  # until it is in the middle of its work
+            time.sleep(0.01)
         time.sleep(float(wait))
         os.killpg(sweep.pid, signal.SIGKILL)
         sweep.wait()
-    kept = sum(torn.has(cell) for cell in wanted)
-    tally = Runner(store=torn, jobs=2).run(wanted)
-    assert tally.computed == len(wanted) - kept
-    same(whole, torn, wanted)
+    kept = _kept(torn)
+    assert 5 <= kept < len(SWEPT)
+    tally = Runner(store=torn, jobs=2).run(SWEPT)
+    assert (tally.computed, tally.reused) == (len(SWEPT) - kept, kept)
+    same(whole, torn, SWEPT)
+
+
+def _kept(store: Store) -> int:
+    return len(list(store.folder.glob("cells/[!.]*.parquet")))
 
 
 @pytest.mark.long

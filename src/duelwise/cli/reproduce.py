@@ -54,7 +54,7 @@ def reproduce(
     session = record.sessions[-1]
     console.print(
         f"{session.computed} cells played, {session.reused} reused, in {_duration(session.seconds)} "
-        f"({_duration(session.simulated)} of simulation) with {session.workers} workers."
+        f"({_duration(session.simulated)} of processor time) with {session.workers} workers."
     )
     console.print(f"Kept in {folder}. Next: duelwise report --folder {folder}")
 
