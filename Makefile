@@ -23,7 +23,7 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/pip install -q -c constraints.txt -e '.[bench]'
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --page docs/performance.md
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
