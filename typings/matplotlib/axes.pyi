@@ -10,15 +10,29 @@ class Patch(Artist):
 
 class Axes:
     def plot(
-        self, x: AnyArray | Sequence[float], y: AnyArray | Sequence[float], *, color: str = ..., label: str = ...,
-        linewidth: float = ..., linestyle: str = ...,
+        self,
+        x: AnyArray | Sequence[float],
+        y: AnyArray | Sequence[float],
+        *,
+        color: str = ...,
+        label: str = ...,
+        linewidth: float = ...,
+        linestyle: str = ...,
     ) -> list[Artist]: ...
     def fill_between(
         self, x: AnyArray, low: AnyArray, high: AnyArray, *, color: str, alpha: float, linewidth: float = ...
     ) -> Artist: ...
     def boxplot(self, values: Sequence[AnyArray], *, patch_artist: bool) -> dict[str, list[Patch]]: ...
     def errorbar(
-        self, x: AnyArray, y: AnyArray, *, xerr: AnyArray, fmt: str, color: str, capsize: float, markersize: float
+        self,
+        x: AnyArray,
+        y: AnyArray,
+        *,
+        xerr: AnyArray,
+        fmt: str,
+        color: str,
+        capsize: float,
+        markersize: float,
     ) -> Artist: ...
     def axvline(self, x: float, *, color: str, linewidth: float) -> Artist: ...
     def set_xlabel(self, label: str) -> Artist: ...

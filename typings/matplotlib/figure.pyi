@@ -20,6 +20,13 @@ class Figure:
     def subplots(self, rows: int, columns: int, *, squeeze: bool) -> _Grid: ...
     def suptitle(self, text: str, *, fontsize: float) -> Artist: ...
     def legend(
-        self, handles: Sequence[Artist], labels: Sequence[str], *, loc: str, ncols: int, fontsize: float, frameon: bool
+        self,
+        handles: Sequence[Artist],
+        labels: Sequence[str],
+        *,
+        loc: str,
+        ncols: int,
+        fontsize: float,
+        frameon: bool,
     ) -> Artist: ...
     def savefig(self, path: Path, *, format: str = ..., dpi: int) -> None: ...

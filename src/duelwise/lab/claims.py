@@ -61,8 +61,8 @@ def network_cost(neural: Results, other: Results) -> Verdict:
     return Verdict(
         claim=claim,
         holds=share <= NEGLIGIBLE,
-        evidence=f"{np.mean(slow):.1f} s a run with the network, {np.mean(fast):.2f} s with a spline in its place: "
-        f"about {share:.0%} of the time is the network's (negligible here: at most {NEGLIGIBLE:.0%}).",
+        evidence=f"{np.mean(slow):.1f} s a run with the network, {np.mean(fast):.2f} s with a spline in its "
+        f"place: about {share:.0%} of the time is the network's (negligible here: at most {NEGLIGIBLE:.0%}).",
     )
 
 
@@ -144,8 +144,8 @@ def _stability(claim: str, ratios: list[float], *, needs: str) -> Verdict:
     return Verdict(
         claim=claim,
         holds=steady == len(ratios),
-        evidence=f"Largest over smallest mean final regret at most {STABLE} in {steady} of {len(ratios)} sweeps "
-        f"(ratios {min(ratios):.2f} to {max(ratios):.2f}).",
+        evidence=f"Largest over smallest mean final regret at most {STABLE} in {steady} of {len(ratios)} "
+        f"sweeps (ratios {min(ratios):.2f} to {max(ratios):.2f}).",
     )
 
 
@@ -156,8 +156,8 @@ def _sublinear(results: Results) -> Verdict:
     return Verdict(
         claim="RCDP-UCB's regret is sublinear.",
         holds=below == len(slopes) if slopes else None,
-        evidence=f"The exponent of growth over the second half of the horizon is below 1 with 95 % confidence in "
-        f"{below} of {len(slopes)} panels (means {min(means):.2f} to {max(means):.2f})."
+        evidence=f"The exponent of growth over the second half of the horizon is below 1 with 95 % "
+        f"confidence in {below} of {len(slopes)} panels (means {min(means):.2f} to {max(means):.2f})."
         if slopes
         else "Needs any figure.",
     )

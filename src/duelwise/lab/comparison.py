@@ -38,8 +38,8 @@ def published_table(results: Results) -> Table:
             )
     head = ("task", "delay", "variant", "method", "ours", "published", "ratio", "agrees")
     title = (
-        "Ours beside the published number (~ read off a figure); agrees: within 12 %, baselines 25 %, or three "
-        "combined standard errors"
+        "Ours beside the published number (~ read off a figure); agrees: within 12 %, baselines 25 %, or "
+        "three combined standard errors"
     )
     return Table(title=title, head=head, rows=tuple(rows))
 
@@ -74,14 +74,15 @@ def curves_table(results: Results) -> Table:
         rows.append(
             (
                 line.panel, line.variant, NAMES[line.method], told or "published preset",
-                curve.cell.method.post_serving, world, delay, lies, f"T {problem.horizon}, seed {problem.seed}",
+                curve.cell.method.post_serving, world, delay, lies,
+                f"T {problem.horizon}, seed {problem.seed}",
                 f"{runs[0]}-{runs[-1]}", f"{curve.self_duels.mean():.0%}",
                 f"{curve.distinct_regret.mean():,.0f}", f"{curve.seconds:.1f}",
             )
         )  # fmt: skip
     head = (
-        "panel", "variant", "method", "settings", "φ̂", "world", "delay", "corruption", "horizon and seed", "runs",
-        "self-duels", "regret from the best distinct pair", "seconds",
+        "panel", "variant", "method", "settings", "φ̂", "world", "delay", "corruption", "horizon and seed",
+        "runs", "self-duels", "regret from the best distinct pair", "seconds",
     )  # fmt: skip
     return Table(title="Curves", head=head, rows=tuple(rows))
 

@@ -13,7 +13,7 @@ DIGITS = 4  # significant digits: a screen shows no more
 
 
 def chart(results: Results) -> dict[str, Plain]:
-    """All panels of one figure, study and variant: mean regret, a band of one deviation, hover with numbers."""
+    """All panels of one figure, study and variant: mean regret and a band of one deviation."""
     places = results.places()
     traces: list[Plain] = []
     for number, place in enumerate(places):
@@ -35,8 +35,9 @@ def _traces(line: Line, number: int) -> list[Plain]:
         "legendgroup": name,
     }
     band: dict[str, Plain] = {
-        "x": rounds + rounds[::-1], "y": _short(mean + spread) + _short(mean - spread)[::-1], "fill": "toself",
-        "mode": "lines", "line": {"width": 0}, "fillcolor": colour, "opacity": 0.15, "hoverinfo": "skip",
+        "x": rounds + rounds[::-1], "y": _short(mean + spread) + _short(mean - spread)[::-1],
+        "fill": "toself", "mode": "lines", "line": {"width": 0}, "fillcolor": colour, "opacity": 0.15,
+        "hoverinfo": "skip",
         "showlegend": False, **axes,
     }  # fmt: skip
     middle: dict[str, Plain] = {

@@ -123,7 +123,7 @@ def _fits(value: Plain, hint: object) -> bool:
 
 
 def _settled(value: Plain, hint: object) -> object:
-    """Lists become tuples and, where only a float may stand, whole numbers floats: one key for one meaning."""
+    """One form for one meaning: lists become tuples, whole numbers floats where only those may stand."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return tuple(value)
     takes_int = hint is int or int in get_args(hint)

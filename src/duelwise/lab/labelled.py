@@ -40,7 +40,7 @@ class Labelled:
 
 @dataclass(frozen=True, kw_only=True)
 class Spreadsheet:
-    """A user's own CSV with a header: which columns are known before serving, which after, and the utility."""
+    """A user's own CSV with a header: columns known before serving, columns known after, and the utility."""
 
     path: str
     before: tuple[str, ...]

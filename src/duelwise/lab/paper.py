@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from duelwise.errors import unknown_name
+from duelwise.lab.captions import CAPTIONS
 from duelwise.lab.corruptions import StrategicCorruption
 from duelwise.lab.delays import GaussianDelay, StrategicDelay
 from duelwise.lab.labelled import Labelled
@@ -144,100 +145,56 @@ def _variances() -> tuple[Panel, ...]:
     )
 
 
-def _main() -> tuple[Figure, ...]:
-    return (
-        Figure(
-            number="1", label="ablation",
-            caption="Performance comparison without post-serving contexts, i.e., the linear setting (C=25, "
-            "Λ=10⁴, μ=100, σ=10; 10 runs). RCDP-UCB consistently outperforms RCDB, demonstrating the "
-            "robustness of our unified weighting mechanism.",
-            panels=tuple(_base(LINEAR, regime, regime.title()) for regime in REGIMES),
-        ),
-        Figure(
-            number="2", label="robustness_results",
-            caption="Cumulative regret with learned post-serving contexts (C=25, Λ=10⁴, N(100, 10²)). Averaged "
-            "over 10 runs, RCDP-UCB consistently outperforms baselines, demonstrating superior robustness in "
-            "latent environments.",
-            panels=tuple(
-                _base(task, regime, f"{regime.title()}: {task.name.title()}")
-                for task in (SINUSOIDAL, POLYNOMIAL, ABSOLUTE)
-                for regime in REGIMES
-            ),
-        ),
-        Figure(
-            number="3", label="robustness_results2",
-            caption="Cumulative regret where only RCDP-UCB exploits the learned mapping φ, while baselines are "
-            "restricted to pre-serving contexts (C=25, Λ=10⁴, N(100, 10²)). Averaged over 10 runs, RCDP-UCB "
-            "demonstrates superior performance relative to the baselines.",
-            panels=tuple(_base(ALONE, regime, f"{regime.title()}: Abs") for regime in ("stochastic", "strategic")),
-        ),
-        Figure(
-            number="E.1", label="appendix_real_data",
-            caption="Real-world Dataset Results: Cumulative regret comparison on Magic, Statlog, and Spambase "
-            "datasets under adversarial corruption (C=25), strategic delays (Λ=10,000), and stochastic delays "
-            "(μ=100). All experiments were conducted across 10 runs with random seeds.",
-            panels=tuple(
-                _base(task, regime, f"{name}: {regime.title()}")
-                for task, name in zip(REAL, ("Magic", "Statlog", "Spambase"), strict=True)
-                for regime in REGIMES
-            ),
-        ),
-    )  # fmt: skip
-
-
-MAPPED = {
-    "abs": ("Absolute", ABSOLUTE),
-    "poly": ("Polynomial", POLYNOMIAL),
-    "sin": ("Sinusoidal", SINUSOIDAL),
-}
-UNDER = "under adversarial corruption (C=25), strategic delays (Λ=10,000), and stochastic delays (μ=100)"
-RUNS = "All experiments were conducted across 10 runs with random seeds."
-
-
-def _sweeps() -> tuple[Figure, ...]:
-    """Growing dimension, growing arms, corruption budgets, delay budgets and means, delay variance."""
-    figures: list[tuple[str, str, tuple[Panel, ...]]] = [
-        ("appendix_dimension_no_ps", "Linear Problem (Pre-serving Baselines): Cumulative regret with increasing "
-         f"context dimension d {UNDER}. {RUNS}", _dimensions(LINEAR)),
-    ]  # fmt: skip
-    for short, (name, task) in MAPPED.items():
-        about = f"with increasing context dimension d {UNDER}, where all baselines learn φ. {RUNS}"
-        caption = f"{name} Mapping (Post-serving Learning): Cumulative regret {about}"
-        figures.append((f"appendix_dimension_ps_{short}", caption, _dimensions(task)))
-    about = f"Cumulative regret with increasing number of arms K {UNDER}"
-    caption = (
-        f"Polynomial Mapping (Pre-serving Baselines): {about}. {RUNS}"  # the data are linear: see departures
-    )
-    figures.append(("appendix_arms_no_ps", caption, _arms(LINEAR)))
-    for short, (name, task) in MAPPED.items():
-        caption = f"{name} Mapping (Post-serving Learning): {about}, where all baselines learn φ. {RUNS}"
-        figures.append((f"appendix_arms_ps_{short}", caption, _arms(task)))
-    caption = (
-        "Polynomial Mapping (Varying Corruption): Cumulative regret with varying corruption budget C for different "
-        "context dimensions (d=10, 20). All experiments were conducted under fixed stochastic delay parameters "
-        "(μ=100, σ=100) and averaged over 10 runs."
-    )
-    figures.append(("appendix_corruption_poly", caption, _corruptions()))
-    about = "Cumulative regret with varying delay budget Λ and mean delay μ under adversarial corruption"
-    caption = f"Polynomial Mapping (Pre-serving Baselines): {about} (C=25). {RUNS}"
-    figures.append(("appendix_delay_no_ps", caption, _delays(LINEAR)))
-    for short, (name, task) in MAPPED.items():
-        budgets = "(C=25)" if short == "sin" else "(C=25, except Λ=10,000 using C=20)"
-        caption = f"{name} Mapping (Post-serving Learning): {about} {budgets}. {RUNS}"
-        figures.append((f"appendix_delay_ps_{short}", caption, _delays(task)))
-    caption = (
-        "Stochastic Delay Variance Ablation: Cumulative regret of RCDP-UCB under varying variances "
-        "σ² ∈ {0, 50, 100, 150} with fixed μ=100 and C=25. The results are aggregated over 10 runs."
-    )
-    figures.append(("appendix_std_ablation", caption, _variances()))
+def _real() -> tuple[Panel, ...]:
+    names = zip(REAL, ("Magic", "Statlog", "Spambase"), strict=True)
     return tuple(
-        Figure(number=f"E.{place}", label=label, caption=caption, panels=panels)
-        for place, (label, caption, panels) in enumerate(figures, start=2)
+        _base(task, regime, f"{name}: {regime.title()}") for task, name in names for regime in REGIMES
     )
 
 
-FIGURES: dict[str, Figure] = {figure.number: figure for figure in (*_main(), *_sweeps())}
-"""In the paper's order, by its numbers."""
+def _mapped() -> tuple[Panel, ...]:
+    return tuple(
+        _base(task, regime, f"{regime.title()}: {task.name.title()}")
+        for task in (SINUSOIDAL, POLYNOMIAL, ABSOLUTE)
+        for regime in REGIMES
+    )
+
+
+PANELS: dict[str, tuple[Panel, ...]] = {
+    "ablation": tuple(_base(LINEAR, regime, regime.title()) for regime in REGIMES),
+    "robustness_results": _mapped(),
+    "robustness_results2": tuple(
+        _base(ALONE, regime, f"{regime.title()}: Abs") for regime in ("stochastic", "strategic")
+    ),
+    "appendix_real_data": _real(),
+    "appendix_dimension_no_ps": _dimensions(LINEAR),
+    "appendix_dimension_ps_abs": _dimensions(ABSOLUTE),
+    "appendix_dimension_ps_poly": _dimensions(POLYNOMIAL),
+    "appendix_dimension_ps_sin": _dimensions(SINUSOIDAL),
+    "appendix_arms_no_ps": _arms(LINEAR),
+    "appendix_arms_ps_abs": _arms(ABSOLUTE),
+    "appendix_arms_ps_poly": _arms(POLYNOMIAL),
+    "appendix_arms_ps_sin": _arms(SINUSOIDAL),
+    "appendix_corruption_poly": _corruptions(),
+    "appendix_delay_no_ps": _delays(LINEAR),
+    "appendix_delay_ps_abs": _delays(ABSOLUTE),
+    "appendix_delay_ps_poly": _delays(POLYNOMIAL),
+    "appendix_delay_ps_sin": _delays(SINUSOIDAL),
+    "appendix_std_ablation": _variances(),
+}
+"""By the figure's label, in the paper's order."""
+IN_THE_TEXT = 3  # figures before the appendix, whose figures are E.1, E.2, ...
+
+
+def _number(place: int) -> str:
+    return str(place) if place <= IN_THE_TEXT else f"E.{place - IN_THE_TEXT}"
+
+
+FIGURES: dict[str, Figure] = {
+    _number(place): Figure(number=_number(place), label=label, caption=CAPTIONS[label], panels=panels)
+    for place, (label, panels) in enumerate(PANELS.items(), start=1)
+}
+"""By the paper's numbers."""
 
 
 def figures_named(names: tuple[str, ...]) -> tuple[Figure, ...]:

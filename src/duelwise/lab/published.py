@@ -58,7 +58,7 @@ def published(task: str, regime: str, method: str) -> Published | None:
 
 
 def agrees(theirs: Published, final: Array, *, method: str) -> bool:
-    """Whether our mean is within 12 % (baselines 25 %) of theirs, or within three combined standard errors."""
+    """Whether our mean is within 12 % (baselines 25 %) of theirs, or three combined standard errors."""
     off = abs(float(final.mean()) - theirs.mean)
     share = OURS if method == "rcdp-ucb" else BASELINE
     error = math.hypot(theirs.sd / math.sqrt(RUNS), float(np.std(final, ddof=1)) / math.sqrt(len(final)))

@@ -45,7 +45,7 @@ class Session:
 
     started: str
     seconds: float  # by the clock
-    simulated: float  # seconds of simulation, summed over workers
+    simulated: float  # seconds of processor time for simulation, summed over workers
     computed: int
     reused: int
     workers: str

@@ -22,7 +22,8 @@ STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:1200px;margin:2em auto;padding:0 1em;color:#222}
 h1,h2,h3{line-height:1.2} h2{border-top:2px solid #ddd;padding-top:.6em;margin-top:2em}
 table{border-collapse:collapse;margin:1em 0;font-size:13px;display:block;overflow-x:auto}
-caption{text-align:left;font-weight:600;padding:.3em 0} td,th{border:1px solid #ddd;padding:.25em .6em;text-align:left}
+caption{text-align:left;font-weight:600;padding:.3em 0}
+td,th{border:1px solid #ddd;padding:.25em .6em;text-align:left}
 th{background:#f4f4f4} .caption{color:#555;font-size:13px} .chart{min-height:350px}
 .holds{color:#176f2c;font-weight:600}.fails{color:#b3261e;font-weight:600}.unjudged{color:#777}
 nav a{margin-right:1em} details{margin:.5em 0} summary{cursor:pointer;color:#0b57d0}
@@ -79,27 +80,17 @@ def _variants(results: Results) -> list[tuple[str, Results]]:
 def _head(results: Results) -> str:
     rows = [
         (
-            _title(record), session.started, f"{session.seconds / 60:.1f} min", f"{session.simulated / 60:.1f} min",
-            f"{session.computed}", f"{session.reused}", session.workers, session.machine,
+            _title(record), session.started, f"{session.seconds / 60:.1f} min",
+            f"{session.simulated / 60:.1f} min", f"{session.computed}", f"{session.reused}",
+            session.workers, session.machine,
         )
         for record in results.records
         for session in record.sessions
     ]  # fmt: skip
-    head = (
-        "study",
-        "started",
-        "by the clock",
-        "of simulation",
-        "cells played",
-        "reused",
-        "workers",
-        "machine",
-    )
+    head = ("study", "started", "by the clock", "processor time", "played", "reused", "workers", "machine")
     times = Table(title="Machine and time", head=head, rows=tuple(rows))
-    return (
-        f"<p>Duelwise {version('duelwise')}. Every number below was counted from the curves in the results.</p>"
-        + (times.to_html())
-    )
+    said = f"Duelwise {version('duelwise')}. Every number below was counted from the curves that were played."
+    return f"<p>{said}</p>{times.to_html()}"
 
 
 def _verdicts(results: Results) -> str:
@@ -120,10 +111,8 @@ def _verdicts(results: Results) -> str:
     network = network_cost(
         results.where(post_serving="mlp"), results.where(post_serving="spline", protocol="paper")
     )
-    parts.append(
-        f'<p>{html.escape(network.claim)} <span class="{_colour(network.holds)}">{WORDS[network.holds]}</span>: '
-        f"{html.escape(network.evidence)}</p>"
-    )
+    word = f'<span class="{_colour(network.holds)}">{WORDS[network.holds]}</span>'
+    parts.append(f"<p>{html.escape(network.claim)} {word}: {html.escape(network.evidence)}</p>")
     return "".join(parts)
 
 
@@ -171,7 +160,7 @@ def _figure(record: Record, number: str, results: Results) -> str:
 
 
 def _write_static(results: Results, folder: Path) -> list[Path]:
-    """PDF and PNG of every figure, CSV and LaTeX of every table."""
+    """PDF and PNG of every figure; CSV, LaTeX and Markdown of every table."""
     tables = {"bounds": bounds_table(), "settings": settings_table(), "datasets": datasets_table()}
     written: list[Path] = []
     for record in results.records:
@@ -186,8 +175,13 @@ def _write_static(results: Results, folder: Path) -> list[Path]:
                 )
         tables[f"published-{record.name}"] = published_table(_of(results, record))
     for name, table in tables.items():
-        for ending, text in (("csv", table.to_csv()), ("tex", table.to_latex())):
+        for ending, text in _forms(table).items():
             path = folder / "tables" / f"{name}.{ending}"
             write_text(path, text)
             written.append(path)
     return written
+
+
+def _forms(table: Table) -> dict[str, str]:
+    """The table's texts by the ending of their files."""
+    return {"csv": table.to_csv(), "tex": table.to_latex(), "md": table.to_markdown() + "\n"}

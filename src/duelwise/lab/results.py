@@ -88,7 +88,8 @@ class Results:
                 lines.append(
                     Line(
                         study=record.name, protocol=record.protocol, post_serving=record.post_serving,
-                        figure=entry.figure, panel=entry.panel, variant=entry.variant, method=entry.method, curve=curve,
+                        figure=entry.figure, panel=entry.panel, variant=entry.variant, method=entry.method,
+                        curve=curve,
                     )
                 )  # fmt: skip
         return cls(lines, records)
@@ -100,8 +101,8 @@ class Results:
         return iter(self.lines)
 
     def where(
-        self, *, study: Wanted = None, protocol: Wanted = None, post_serving: Wanted = None, figure: Wanted = None,
-        panel: Wanted = None, variant: Wanted = None, method: Wanted = None,
+        self, *, study: Wanted = None, protocol: Wanted = None, post_serving: Wanted = None,
+        figure: Wanted = None, panel: Wanted = None, variant: Wanted = None, method: Wanted = None,
     ) -> Results:  # fmt: skip
         """The lines whose labels are those asked for: one name, several, or None for any."""
         wanted = {
@@ -147,8 +148,9 @@ class Results:
         rows = [
             {
                 "study": line.study, "protocol": line.protocol, "post_serving": line.post_serving,
-                "figure": line.figure, "panel": line.panel, "variant": line.variant, "method": line.method, "run": run,
-                "final_regret": line.curve.final[i], "final_distinct_regret": line.curve.distinct_regret[i],
+                "figure": line.figure, "panel": line.panel, "variant": line.variant, "method": line.method,
+                "run": run, "final_regret": line.curve.final[i],
+                "final_distinct_regret": line.curve.distinct_regret[i],
                 "self_duels": line.curve.self_duels[i], "told": line.curve.told[i],
                 "seconds": line.curve.seconds,
             }

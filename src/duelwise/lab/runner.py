@@ -24,7 +24,7 @@ class Tally:
 
     computed: int
     reused: int
-    seconds: float  # of simulation, summed over workers
+    seconds: float  # of processor time for simulation, summed over workers
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(

@@ -113,8 +113,8 @@ def conduct(study: Study, runner: Runner, *, hear: Callable[[Meter], None] | Non
     meter.expect(absent, kept=len({cell for _, cell in plan}) - len(absent))
     tally += runner.run((cell for _, cell in plan), progress=meter.add)
     session = Session(
-        started=started, seconds=time.perf_counter() - clock, simulated=tally.seconds, computed=tally.computed,
-        reused=tally.reused, workers=_workers(runner), machine=machine(),
+        started=started, seconds=time.perf_counter() - clock, simulated=tally.seconds,
+        computed=tally.computed, reused=tally.reused, workers=_workers(runner), machine=machine(),
     )  # fmt: skip
     record = Record(
         protocol=study.protocol.name, post_serving=study.post_serving, runs=study.runs, code=code_digest(),

@@ -110,9 +110,11 @@ def settings_table() -> Table:
     """The paper's settings, and where ours are."""
     rows = (
         ("Time horizon", "T", "2,000"), ("Pre-serving dimension", "d_x", "10"), ("Number of arms", "K", "10"),
-        ("Number of runs", "", "10"), ("Corruption budget", "C", "25"), ("Strategic delay budget", "Λ", "10,000"),
+        ("Number of runs", "", "10"), ("Corruption budget", "C", "25"),
+        ("Strategic delay budget", "Λ", "10,000"),
         ("Stochastic delay mean", "μ", "100"), ("Stochastic delay deviation", "σ", "100"),
-        ("Regularisation", "λ", "1.0"), ("MLP hidden units", "", "(64, 64)"), ("MLP learning rate", "η", "0.001"),
+        ("Regularisation", "λ", "1.0"), ("MLP hidden units", "", "(64, 64)"),
+        ("MLP learning rate", "η", "0.001"),
         ("Optimiser", "", "Adam"),
     )  # fmt: skip
     return Table(title="Experimental settings of the paper", head=("parameter", "symbol", "value"), rows=rows)
