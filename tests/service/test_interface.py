@@ -41,5 +41,5 @@ def test_requests_made_from_the_document_are_answered_as_it_says(tmp_path: Path,
         if known:  # requests got as far as the ticket
             ticket_paths = [f"tickets/{{ticket}}/{step}" for step in ("observe", "tell", "retract")]
             for path in ("ask", *ticket_paths):
-                taken = rf'route="/v1/streams/{{name}}/{re.escape(path)}",status="(200|201|409)"'
+                taken = rf'route="/v1/streams/{{name}}/{re.escape(path)}",status="(200|201|409|410)"'
                 assert re.search(taken, metrics), path
