@@ -51,11 +51,12 @@ class Study:
 
     def outline(self) -> list[Cell]:
         """Cells as costly as the curves will be, before a search has said their settings."""
-        methods = [
-            (panel, Method(name=name, post_serving=learnt(panel.task, name, self.post_serving)))
-            for _, panel, _, name in self.places()
-        ]
-        return [self._cell(panel, method) for panel, method in methods]
+        cells: dict[tuple[str, Cell], None] = {}
+        for _, panel, variant, name in self.places():
+            model = learnt(panel.task, name, self.post_serving)
+            method = Method(name=name, post_serving=model, estimate="full-mle")  # the dearest
+            cells[variant, self._cell(panel, method)] = None
+        return [cell for _, cell in cells]
 
     def plan(self, finals: Finals) -> list[tuple[Entry, Cell]]:
         """Every curve, once the search has answered."""
