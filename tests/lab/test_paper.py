@@ -52,7 +52,9 @@ def test_the_base_setting_is_the_papers() -> None:
     for panel in (strategic, stochastic):
         assert panel.problem.corruption == StrategicCorruption(budget=25)
         assert panel.problem.horizon == 2000
-        assert panel.problem.world == Synthetic(mapping="none", context_dim=10, arms=10)
+        assert panel.problem.world == Synthetic(
+            mapping="none", context_dim=10, arms=10, parameters="published"
+        )
 
 
 def test_delay_figures_lower_the_lies_where_their_captions_say() -> None:

@@ -150,3 +150,13 @@ def test_post_dim_slices_the_same_world() -> None:
     whole, part = (LinearWorld(runs=1, mapping="polynomial", post_dim=n) for n in (None, 4))
     x = whole.contexts(0)
     np.testing.assert_array_equal(whole.reveal(0, x).y[..., :4], part.reveal(0, part.contexts(0)).y)
+
+
+def test_published_parameters_are_those_of_the_published_runs() -> None:
+    world = LinearWorld(runs=10, mapping="abs", parameters="published")
+    legacy = np.random.RandomState(42 + 999 + 1000 + 100 * 3)
+    expected = np.concatenate([0.1 * legacy.randn(10), 5.0 * legacy.randn(10)])
+    np.testing.assert_allclose(world.theta[3], expected)
+    assert np.linalg.norm(world.theta[:, 10:], axis=1).mean() == pytest.approx(18.77, abs=0.01)
+    other = LinearWorld(runs=10, mapping="abs", parameters="published", seed=1)
+    assert not np.allclose(other.theta, world.theta)

@@ -83,6 +83,7 @@ class Contest:
                 mapping="none" if self.task == "linear" else self.mapping,
                 context_dim=self.context_dim,
                 arms=self.arms,
+                parameters="published",
             ),
             learners=learners,
             delays={"asked": self.delay},

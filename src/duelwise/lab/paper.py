@@ -68,11 +68,11 @@ class Figure:
     panels: tuple[Panel, ...]
 
 
-LINEAR = Task(name="linear", world=Synthetic(mapping="none"), learners=())
-ABSOLUTE = Task(name="abs", world=Synthetic(mapping="abs"))
-POLYNOMIAL = Task(name="polynomial", world=Synthetic(mapping="polynomial"))
-SINUSOIDAL = Task(name="sinusoidal", world=Synthetic(mapping="sinusoidal"))
-ALONE = Task(name="abs, only RCDP-UCB learns φ", world=Synthetic(mapping="abs"), learners=("rcdp-ucb",))
+LINEAR = Task(name="linear", world=Synthetic(mapping="none", parameters="published"), learners=())
+ABSOLUTE = Task(name="abs", world=Synthetic(mapping="abs", parameters="published"))
+POLYNOMIAL = Task(name="polynomial", world=Synthetic(mapping="polynomial", parameters="published"))
+SINUSOIDAL = Task(name="sinusoidal", world=Synthetic(mapping="sinusoidal", parameters="published"))
+ALONE = replace(ABSOLUTE, name="abs, only RCDP-UCB learns φ", learners=("rcdp-ucb",))
 REAL = tuple(Task(name=name, world=Labelled(name=name)) for name in ("magic", "satimage", "spambase"))
 
 

@@ -31,7 +31,7 @@ from duelwise.lab.kinds import Frozen, Plain, Table, decode_kind, encode_kind, t
 from duelwise.lab.labelled import Labelled, Spreadsheet
 from duelwise.lab.scenario import Scenario
 from duelwise.lab.trains import TrainChoices
-from duelwise.lab.world import LinearWorld, Scaling, World
+from duelwise.lab.world import LinearWorld, Parameters, Scaling, World
 
 
 class WorldSettings(Frozen, Protocol):
@@ -60,13 +60,14 @@ class Synthetic:
     context_dim: int = 10
     arms: int = 10
     scaling: Scaling = "published"
+    parameters: Parameters = "drawn"
     noise: float = 0.0
     link: str = "logistic"
 
     def start(self, *, runs: Sequence[int], seed: int) -> World:
         return LinearWorld(
             runs=runs, seed=seed, mapping=self.mapping, context_dim=self.context_dim, arms=self.arms,
-            scaling=self.scaling, noise=self.noise, link=self.link,
+            scaling=self.scaling, parameters=self.parameters, noise=self.noise, link=self.link,
         )  # fmt: skip
 
     def data_digest(self) -> str:

@@ -16,12 +16,14 @@ import numpy as np
 from duelwise.errors import InvalidInput
 from duelwise.lab.checks import check_name, check_number, check_whole
 from duelwise.lab.mappings import Mapping, bound_of, mapping_named
+from duelwise.lab.parameters import published_normal
 from duelwise.lab.scenario import Chainable
 from duelwise.learning.compiled import compiled
 from duelwise.randomness import BLOCK, RoundDraws, generator
 from duelwise.types import Array, IntArray
 
 Scaling = Literal["published", "normalised"]
+Parameters = Literal["drawn", "published"]
 SQRT3 = math.sqrt(3.0)  # a uniform on [-√3, √3] has standard deviation 1
 
 
@@ -104,6 +106,8 @@ class LinearWorld(Chainable):
     so that ‖z‖ can be), Θ* one draw per run.
 
     scaling="published": Θ* = context_scale · N(0, I) on x and post_scale · N(0, I) on y.
+    parameters="published" takes the normal numbers behind Θ* that the published runs drew: ten runs
+    of a world are few, and those of "abs" happen to have a Θ* a fifth longer than expected.
     scaling="normalised": Θ* standard normal, divided by its norm and multiplied by norm_bound, M;
     x and y both multiplied by one constant s, so small that ‖z‖ = ‖(x, y)‖ ≤ ½ whatever is drawn:
     the learner meets y = s φ(x / s) + s ε.
@@ -121,6 +125,7 @@ class LinearWorld(Chainable):
         mapping: str | Mapping = "none",
         seed: int = 0,
         scaling: Scaling = "published",
+        parameters: Parameters = "drawn",
         noise: float = 0.0,
         post_dim: int | None = None,
         link: str = "logistic",
@@ -132,6 +137,8 @@ class LinearWorld(Chainable):
         _check_sizes(context_dim, arms, seed, noise)
         check_name("link", link, QUANTILES)
         check_name("scaling", scaling, get_args(Scaling))
+        check_name("kind of parameters", parameters, get_args(Parameters))
+        self._parameters = parameters
         self.context_dim, self.arms, self.seed, self.noise = context_dim, arms, seed, noise
         self.mapping = mapping_named(mapping)
         self.post_dim = _post_dim(self.mapping, context_dim, post_dim)
@@ -207,6 +214,10 @@ class LinearWorld(Chainable):
     def _normal_theta(self) -> Array:
         """(U, d) standard normal; the part on x is the same whatever the mapping."""
         size = self.context_dim + self.post_dim
+        if self._parameters == "published":
+            return np.stack(
+                [published_normal(self.mapping.name, self.seed, run, size) for run in self._distinct]
+            )
         return np.stack([generator(self.seed, "theta", run).standard_normal(size) for run in self._distinct])
 
     def _published_theta(self, context_scale: float, post_scale: float) -> Array:
