@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from small import PROBLEM, cells, shrunk
 
@@ -57,10 +58,19 @@ def test_the_longest_come_first(tmp_path: Path) -> None:
 
 
 def test_a_worker_with_other_code_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner_module, "_play", lambda cell: (play(cell), {"code": "other"}))
+    monkeypatch.setattr(runner_module, "_play", lambda cell, parent: (play(cell), {"code": "other"}))
     with pytest.raises(DuelwiseError, match="same code and versions everywhere"):
         Runner(store=Store(tmp_path), jobs=1).run(cells()[:1])
     assert not Store(tmp_path).has(cells()[0])
+
+
+def test_a_scheduler_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(address: str) -> None:
+        raise OSError("timed out")
+
+    monkeypatch.setattr("distributed.Client", refuse)
+    with pytest.raises(DuelwiseError, match="No Dask scheduler answers at 'tcp://nowhere:1': timed out"):
+        Runner(store=Store(tmp_path), cluster="tcp://nowhere:1").run(cells()[:1])
 
 
 def test_no_workers_are_refused(tmp_path: Path) -> None:
@@ -135,6 +145,19 @@ def test_a_sweep_killed_five_times_ends_with_the_same_numbers(tmp_path: Path) ->
 
 def _kept(store: Store) -> int:
     return len(list(store.folder.glob("cells/[!.]*.parquet")))
+
+
+@pytest.mark.long
+def test_workers_do_not_outlive_a_killed_sweep(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SWEEP, str(tmp_path)]
+    sweep = psutil.Popen(command, cwd=Path(__file__).parent)
+    while _kept(Store(tmp_path)) == 0:
+        time.sleep(0.01)
+    workers = sweep.children(recursive=True)
+    assert workers
+    sweep.kill()
+    _, alive = psutil.wait_procs([sweep, *workers], timeout=20)
+    assert not alive
 
 
 @pytest.mark.long

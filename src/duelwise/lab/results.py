@@ -84,12 +84,13 @@ class Results:
         for record in records:
             order = {number: place for place, number in enumerate(FIGURES)}
             for entry in sorted(record.entries, key=lambda entry: order[entry.figure]):
-                curve = opened.setdefault(entry.key, store.open(entry.key))
+                if entry.key not in opened:
+                    opened[entry.key] = store.open(entry.key)
                 lines.append(
                     Line(
                         study=record.name, protocol=record.protocol, post_serving=record.post_serving,
                         figure=entry.figure, panel=entry.panel, variant=entry.variant, method=entry.method,
-                        curve=curve,
+                        curve=opened[entry.key],
                     )
                 )  # fmt: skip
         return cls(lines, records)

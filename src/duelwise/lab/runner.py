@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -11,10 +12,12 @@ from duelwise.errors import DuelwiseError, InvalidInput, require
 from duelwise.lab.costs import cost
 from duelwise.lab.experiment import Cell
 from duelwise.lab.keys import key, provenance
+from duelwise.lab.orphans import end_with
 from duelwise.lab.play import Curve, play
 from duelwise.lab.store import Store
 
 if TYPE_CHECKING:
+    from distributed import Client
     from joblib import Parallel
 
 
@@ -73,8 +76,10 @@ class Runner:
         """Curves in the order they are done."""
         from joblib import delayed
 
+        parent = os.getpid() if self.cluster is None else None
+        calls = (delayed(_play)(cell, parent) for cell in cells)
         # Closed whatever happens, so that a refusal or Ctrl-C also ends the workers' queue.
-        with self._workers() as parallel, closing(parallel(delayed(_play)(cell) for cell in cells)) as played:
+        with self._workers() as parallel, closing(parallel(calls)) as played:
             for curve, stood_on in played:
                 if stood_on != provenance(curve.cell):
                     raise DuelwiseError(
@@ -93,11 +98,24 @@ class Runner:
                 yield Parallel(n_jobs=self.jobs, return_as="generator_unordered", batch_size=1)
             return
         require("distributed", extra="cluster", purpose="Running on a cluster")
-        from distributed import Client
-
-        with Client(self.cluster), parallel_config("dask"):
+        with _client(self.cluster), parallel_config("dask"):
             yield Parallel(n_jobs=-1, return_as="generator_unordered", batch_size=1)
 
 
-def _play(cell: Cell) -> tuple[Curve, dict[str, str]]:
+def _play(cell: Cell, parent: int | None) -> tuple[Curve, dict[str, str]]:
+    """A worker's part; with a parent on this machine it ends when that does."""
+    if parent is not None:
+        end_with(parent)
     return play(cell), provenance(cell)
+
+
+def _client(address: str) -> Client:
+    from distributed import Client
+
+    try:
+        return Client(address)
+    except OSError as error:
+        raise DuelwiseError(
+            f"No Dask scheduler answers at {address!r}: {error}. Expected the address that "
+            "`dask scheduler` prints, such as tcp://host:8786."
+        ) from error
