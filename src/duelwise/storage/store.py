@@ -14,6 +14,7 @@ from duelwise.errors import StorageFailure, UnknownStream
 from duelwise.storage import schema
 from duelwise.storage.database import open_engine
 from duelwise.storage.keys import Keys
+from duelwise.storage.prepared import Prepared
 from duelwise.storage.repairing import Repairer
 from duelwise.storage.rows import EventRow, SnapshotRow, StreamRow, TicketRow, snapshot_checksum
 from duelwise.storage.writer import READ_CHUNK, Writer, read_events, read_tickets, write_snapshot
@@ -21,8 +22,9 @@ from duelwise.storage.writer import READ_CHUNK, Writer, read_events, read_ticket
 SNAPSHOTS_KEPT = 3  # the newest is used; older ones in case it is damaged
 
 _stream_columns = [schema.streams.c[name] for name in StreamRow._fields]
-_STREAM_BY_ID = sa.select(*_stream_columns).where(schema.streams.c.id == sa.bindparam("of_stream"))
-_LOCKED_STREAM = _STREAM_BY_ID.with_for_update()
+_by_id = sa.select(*_stream_columns).where(schema.streams.c.id == sa.bindparam("of_stream"))
+_STREAM_BY_ID = Prepared(_by_id, ["of_stream"])
+_LOCKED_STREAM = Prepared(_by_id.with_for_update(), ["of_stream"])
 
 
 def open_store(url: str) -> Store:
@@ -78,7 +80,7 @@ class Store:
     def current(self, stream_id: int) -> StreamRow:
         """The stream's row as it is now."""
         with self._reading() as connection:
-            return StreamRow._make(connection.execute(_STREAM_BY_ID, {"of_stream": stream_id}).one())
+            return StreamRow._make(_STREAM_BY_ID.execute(connection, (stream_id,)).one())
 
     def mark_damaged(self, stream_id: int, seq: int) -> None:
         """Remember the first damaged event, so that every process refuses to write."""
@@ -95,7 +97,7 @@ class Store:
     def writing(self, stream_id: int) -> Generator[Writer]:
         """One transaction with the stream locked; committed when the block ends well."""
         with _told_plainly(), self._engine.connect().execution_options(writes=True) as connection:
-            row = connection.execute(_LOCKED_STREAM, {"of_stream": stream_id}).one()
+            row = _LOCKED_STREAM.execute(connection, (stream_id,)).one()
             writer = Writer(connection, StreamRow._make(row))
             yield writer
             if writer.flush():
@@ -105,7 +107,7 @@ class Store:
     def repairing(self, stream_id: int) -> Generator[Repairer]:
         """One transaction with the stream locked, in which its log may be rewritten."""
         with self._changing() as connection:
-            row = connection.execute(_LOCKED_STREAM, {"of_stream": stream_id}).one()
+            row = _LOCKED_STREAM.execute(connection, (stream_id,)).one()
             yield Repairer(connection, StreamRow._make(row))
 
     def events(self, stream_id: int, *, after: int, upto: int) -> Iterator[EventRow]:
@@ -146,7 +148,7 @@ class Store:
         """
         table = schema.snapshots
         with self._changing() as connection:
-            row = connection.execute(_LOCKED_STREAM, {"of_stream": stream_id}).one()
+            row = _LOCKED_STREAM.execute(connection, (stream_id,)).one()
             if StreamRow._make(row).generation != generation:
                 return
             write_snapshot(connection, stream_id, snapshot)

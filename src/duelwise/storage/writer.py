@@ -9,6 +9,7 @@ from sqlalchemy.engine import Connection
 
 from duelwise.errors import Damaged
 from duelwise.storage import schema
+from duelwise.storage.prepared import Prepared
 from duelwise.storage.rows import (
     NO_ROUND,
     OPEN_STATES,
@@ -45,17 +46,20 @@ _NAMED_EVENTS = sa.select(*_event_columns, schema.events.c.checksum).where(
     schema.events.c.stream_id == _stream_id,
     schema.events.c.event_id.in_(sa.bindparam("ids", expanding=True)),
 )
-_UPDATE_TICKET = (
+_UPDATE_TICKET = Prepared(
     sa.update(schema.tickets)
     .where(schema.tickets.c.stream_id == _stream_id, schema.tickets.c.round == sa.bindparam("of_round"))
-    .values({name: sa.bindparam(name) for name in TicketRow._fields if name != "round"})
+    .values({name: sa.bindparam(name) for name in TicketRow._fields[1:]}),
+    [*TicketRow._fields[1:], "of_stream", "of_round"],
 )
-_UPDATE_HEAD = (
+_UPDATE_HEAD = Prepared(
     sa.update(schema.streams)
     .where(schema.streams.c.id == _stream_id)
-    .values(head=sa.bindparam("new_head"), rounds=sa.bindparam("new_rounds"))
+    .values(head=sa.bindparam("new_head"), rounds=sa.bindparam("new_rounds")),
+    ["new_head", "new_rounds", "of_stream"],
 )
-_INSERT_EVENT, _INSERT_TICKET = sa.insert(schema.events), sa.insert(schema.tickets)
+_INSERT_EVENT = Prepared(sa.insert(schema.events), ["stream_id", *EventRow._fields, "checksum"])
+_INSERT_TICKET = Prepared(sa.insert(schema.tickets), ["stream_id", *TicketRow._fields])
 
 
 def checked(row: Iterable[object]) -> EventRow:
@@ -186,36 +190,21 @@ class Writer:
         """Send all that was appended; False when this transaction has nothing to commit."""
         if not self._events:
             return self._sent
-        of_stream = self.stream.id
-        self.connection.execute(
-            _INSERT_EVENT,
-            [
-                event._asdict() | {"stream_id": of_stream, "checksum": event_checksum(event)}
-                for event in self._events
-            ],
-        )
-        fresh = [t._asdict() | {"stream_id": of_stream} for t in self._tickets.values() if self._is_new(t)]
-        known = [_changes(t, of_stream) for t in self._tickets.values() if not self._is_new(t)]
+        stream, connection = self.stream.id, self.connection
+        _INSERT_EVENT.execute(connection, [(stream, *event, event_checksum(event)) for event in self._events])
+        fresh = [ticket for ticket in self._tickets.values() if self._is_new(ticket)]
+        known = [ticket for ticket in self._tickets.values() if not self._is_new(ticket)]
         if fresh:
-            self.connection.execute(_INSERT_TICKET, fresh)
+            _INSERT_TICKET.execute(connection, [(stream, *ticket) for ticket in fresh])
         if known:
-            self.connection.execute(_UPDATE_TICKET, known)
-        self.connection.execute(
-            _UPDATE_HEAD, {"of_stream": of_stream, "new_head": self.head, "new_rounds": self.rounds}
-        )
+            _UPDATE_TICKET.execute(connection, [(*ticket[1:], stream, ticket.round) for ticket in known])
+        _UPDATE_HEAD.execute(connection, (self.head, self.rounds, stream))
         self.stream = self.stream._replace(head=self.head, rounds=self.rounds)
         self._events, self._tickets, self._sent = [], {}, True
         return True
 
     def _is_new(self, ticket: TicketRow) -> bool:
         return ticket.round >= self.stream.rounds
-
-
-def _changes(ticket: TicketRow, stream_id: int) -> dict[str, object]:
-    values: dict[str, object] = ticket._asdict()
-    values["of_round"] = values.pop("round")
-    values["of_stream"] = stream_id
-    return values
 
 
 def write_snapshot(connection: Connection, stream_id: int, snapshot: SnapshotRow) -> None:
