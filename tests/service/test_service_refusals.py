@@ -132,6 +132,16 @@ class TestLimits:
         assert http.post(f"{meals}/batch", json=batch).json()["results"][0]["status"] == 413
 
 
+def test_names_that_look_alike_are_refused(http: httpx.Client, meals: str) -> None:
+    offered = {"candidates": candidates()}
+    ticket = http.post(f"{meals}/ask", json=offered).json()["ticket"]
+    for name in ("ann\u200b", "Ánn", "", "a\nb", "x" * 201):
+        assert_problem(http.post(f"{meals}/ask", json=offered | {"event_id": name}), 422, "event_id")
+        vote = {"winner": "left", "source": name}
+        assert_problem(http.post(f"{meals}/tickets/{ticket}/tell", json=vote), 422, "source")
+    assert http.get(meals).json()["model_version"] == 1
+
+
 def test_other_content_is_refused(http: httpx.Client, meals: str) -> None:
     answer = http.post(f"{meals}/ask", content=json.dumps({"candidates": candidates()}))
     assert_problem(answer, 422, "application/json")
