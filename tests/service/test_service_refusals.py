@@ -4,9 +4,9 @@ import json
 
 import httpx
 import pytest
-from in_process import MEALS, candidates
 
 from duelwise.service import ServiceSettings
+from in_process import MEALS, candidates
 
 
 def with_feature(text: str) -> bytes:

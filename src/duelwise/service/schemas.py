@@ -20,12 +20,12 @@ STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 # characters do harm: printable ASCII only.
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 ID_PATTERN = r"^[!-~]([ -~]{0,198}[!-~])?$"
-SOURCE_PATTERN = r"^[^\u0000-\u001f\u007f]{1,200}$"
+FEATURE_PATTERN = r"^[^\u0000-\u001f\u007f]{1,200}$"
 TICKET_PATTERN = r"^[A-Za-z0-9._-]{1,100}$"
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 Id = Annotated[str, Field(pattern=ID_PATTERN)]
-Source = Annotated[str, Field(pattern=SOURCE_PATTERN)]
+FeatureName = Annotated[str, Field(pattern=FEATURE_PATTERN)]
 Ticket = Annotated[str, Field(pattern=TICKET_PATTERN)]
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 Winner = Literal["left", "right", "tie", "skip"]
@@ -40,7 +40,7 @@ class StreamBody(TypedDict):
     post_dim: NotRequired[Annotated[int, Field(ge=0)]]
     recipe: NotRequired[str]
     options: NotRequired[dict[str, JsonValue]]
-    feature_names: NotRequired[list[Source]]
+    feature_names: NotRequired[list[FeatureName]]
     vote_ttl_seconds: NotRequired[Annotated[float, Field(gt=0)]]
     seed: NotRequired[Annotated[int, Field(ge=0, lt=2**63)]]
     random_share: NotRequired[Annotated[float, Field(ge=0, le=1)]]
@@ -76,14 +76,14 @@ class TellBody(TypedDict):
     """Which of the two won."""
 
     winner: Winner
-    source: NotRequired[Source | None]
+    source: NotRequired[Id | None]
 
 
 @with_config(STRICT)
 class RetractSourceBody(TypedDict):
     """A source whose votes shall no longer count."""
 
-    source: Source
+    source: Id
 
 
 @with_config(STRICT)
