@@ -152,3 +152,25 @@ def agreement() -> Agreement:
         learner.tell(record.told[t])
         apart = max(apart, float(np.abs(learner.theta[0] - record.theta[t]).max()))
     return Agreement(same / HORIZON, apart)
+
+
+@dataclass(frozen=True)
+class Regrets:
+    """Mean final regrets of the literal algorithm and of the library, each with its own network."""
+
+    literal: float
+    library: float
+    standard_errors: float  # their difference, in combined standard errors
+
+
+def network_regrets() -> Regrets:
+    """Ten runs of abs with the paper's network on both sides; the networks start from other weights."""
+    slow = np.array(
+        [
+            literal(scenario([run], mapping="abs"), horizon=HORIZON, seed=run).regret.sum()
+            for run in range(RUNS)
+        ]
+    )
+    fast = ours(mapping="abs", post_serving="mlp").final
+    error = np.sqrt((slow.var(ddof=1) + fast.var(ddof=1)) / RUNS)
+    return Regrets(float(slow.mean()), float(fast.mean()), float(abs(slow.mean() - fast.mean()) / error))
