@@ -1,11 +1,16 @@
 """Whatever is wrong with a request: it is named, and nothing is changed."""
 
 import json
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 
+from duelwise.errors import DuelwiseError
 from duelwise.service import ServiceSettings
+from duelwise.stream import Answer, DecisionStream, Operation
 from in_process import MEALS, candidates
 
 
@@ -130,6 +135,41 @@ class TestLimits:
         assert_problem(http.post(f"{meals}/batch", json={"items": items}), 413, "4 items")
         batch = {"items": [{"op": "ask", "candidates": candidates(6)}]}
         assert http.post(f"{meals}/batch", json=batch).json()["results"][0]["status"] == 413
+
+
+class TestOverload:
+    @pytest.fixture
+    def settings(self) -> ServiceSettings:
+        return ServiceSettings(queue_limit=2)
+
+    def test_more_than_may_wait_is_turned_away_and_may_come_again(
+        self, http: httpx.Client, meals: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        begun, go = threading.Event(), threading.Event()
+        run = DecisionStream.run
+
+        def slow(stream: DecisionStream, operations: Sequence[Operation]) -> list[Answer | DuelwiseError]:
+            begun.set()
+            go.wait(30)
+            return run(stream, operations)
+
+        monkeypatch.setattr(DecisionStream, "run", slow)
+        body = {"candidates": candidates()}
+        with ThreadPoolExecutor(1) as pool:
+            batch = {"items": [{"op": "ask", **body}] * 2}
+            first = pool.submit(http.post, f"{meals}/batch", json=batch)
+            begun.wait(30)
+            turned_away = http.post(f"{meals}/ask", json=body | {"event_id": "again"})
+            go.set()
+            assert first.result().status_code == 200
+        assert_problem(turned_away, 503, "2 operations wait")
+        assert int(turned_away.headers["retry-after"]) > 0
+        assert http.get(meals).json()["counts"]["asked"] == 2
+        assert http.post(f"{meals}/ask", json=body | {"event_id": "again"}).status_code == 201
+
+    def test_a_batch_that_could_never_wait_is_too_large(self, http: httpx.Client, meals: str) -> None:
+        items = [{"op": "retract", "ticket": "x"}] * 3
+        assert_problem(http.post(f"{meals}/batch", json={"items": items}), 413)
 
 
 def test_names_that_look_alike_are_refused(http: httpx.Client, meals: str) -> None:

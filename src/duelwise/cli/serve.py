@@ -66,6 +66,7 @@ def serve(
     """Serve streams over HTTP until interrupted. Limits may also be set as DUELWISE_BODY_LIMIT and so on."""
     require("fastapi", extra="service", purpose="The HTTP service")
     from duelwise.service import ServiceSettings
+    from duelwise.service.serving import check_reach
     from duelwise.service.serving import serve as run
 
     settings = _with(
@@ -76,10 +77,9 @@ def serve(
         batch_limit=batch_limit,
         queue_limit=queue_limit,
     )
+    check_reach(store, host)
     shown = f"[{host}]" if ":" in host else host
-    typer.echo(
-        f"Serving {store} on http://{shown}:{port} (streams at /, interface at /docs). Ctrl-C ends it."
-    )
+    typer.echo(f"Serving on http://{shown}:{port} (streams at /, interface at /docs). Ctrl-C ends it.")
     run(store, settings, host=host, port=port, workers=workers)
 
 

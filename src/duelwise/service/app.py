@@ -71,6 +71,7 @@ def _add_watching(service: Service, app: DirectApp) -> None:
     async def metrics(request: Request) -> Response:
         """Counters and gauges for Prometheus."""
         await service.guard.check(request, "read")
+        await service.streams.all()  # a stream that no request has opened yet is counted too
         return Response(await service.streams.run(service.metrics.text), media_type=METRICS_TYPE)
 
     app.add("GET", "/healthz", health, answer=schemas.HealthAnswer, refusals=(503,))

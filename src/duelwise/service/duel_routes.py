@@ -95,7 +95,8 @@ class DuelRoutes:
         """Many operations in one transaction: each is taken or refused on its own, in order."""
         lane = await self._service.enter(request, name, "write")
         items = parse(BATCH_BODY, await self._service.body(request), {})["items"]
-        limit = self._service.settings.batch_limit
+        settings = self._service.settings
+        limit = min(settings.batch_limit, settings.queue_limit)  # more than may wait could never be taken
         if len(items) > limit:
             raise TooLarge(
                 f"The batch has {len(items)} items; at most {limit} ({variable_of('batch_limit')})."

@@ -7,7 +7,6 @@ import logging
 
 from starlette.requests import Request
 
-from duelwise.errors import DuelwiseError
 from duelwise.service.auth import Guard, Role
 from duelwise.service.bodies import read_body
 from duelwise.service.lanes import Lane
@@ -43,8 +42,8 @@ class Service:
             for lane in self.streams:
                 try:
                     await self.streams.run(lane.stream.expire)
-                except DuelwiseError as error:
-                    log.warning("overdue duels of %s were not closed: %s", lane.stream.name, error)
+                except Exception:
+                    log.exception("overdue duels of %s were not closed", lane.stream.name)
 
     def _gauges(self) -> list[tuple[str, dict[str, float]]]:
         return [(lane.stream.name, _gauges_of(lane)) for lane in self.streams]

@@ -22,8 +22,10 @@ GRACE_SECONDS = 10  # for requests under way when the service is told to end
 
 
 def serve(store: str, settings: ServiceSettings, *, host: str, port: int, workers: int) -> None:
-    """Serve until told to end; `workers` processes share the store and the port."""
-    check_reach(store, host)
+    """Serve until told to end; `workers` processes share the store and the port.
+
+    `check_reach` first: a service on an open address needs keys.
+    """
     os.environ.update(settings.to_environment() | {STORE: store})
     with tempfile.TemporaryDirectory(prefix="duelwise-metrics-") as folder:
         if workers > 1:
