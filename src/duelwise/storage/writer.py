@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from duelwise.errors import Damaged
 from duelwise.storage import schema
-from duelwise.storage.prepared import Prepared
+from duelwise.storage.prepared import ManyRows, Prepared
 from duelwise.storage.rows import (
     NO_ROUND,
     OPEN_STATES,
@@ -46,20 +46,14 @@ _NAMED_EVENTS = sa.select(*_event_columns, schema.events.c.checksum).where(
     schema.events.c.stream_id == _stream_id,
     schema.events.c.event_id.in_(sa.bindparam("ids", expanding=True)),
 )
-_UPDATE_TICKET = Prepared(
-    sa.update(schema.tickets)
-    .where(schema.tickets.c.stream_id == _stream_id, schema.tickets.c.round == sa.bindparam("of_round"))
-    .values({name: sa.bindparam(name) for name in TicketRow._fields[1:]}),
-    [*TicketRow._fields[1:], "of_stream", "of_round"],
-)
 _UPDATE_HEAD = Prepared(
     sa.update(schema.streams)
     .where(schema.streams.c.id == _stream_id)
     .values(head=sa.bindparam("new_head"), rounds=sa.bindparam("new_rounds")),
     ["new_head", "new_rounds", "of_stream"],
 )
-_INSERT_EVENT = Prepared(sa.insert(schema.events), ["stream_id", *EventRow._fields, "checksum"])
-_INSERT_TICKET = Prepared(sa.insert(schema.tickets), ["stream_id", *TicketRow._fields])
+_INSERT_EVENTS, _INSERT_TICKETS = ManyRows(schema.events), ManyRows(schema.tickets)
+_REPLACE_TICKETS = ManyRows(schema.tickets, replace=True)
 
 
 def checked(row: Iterable[object]) -> EventRow:
@@ -191,13 +185,12 @@ class Writer:
         if not self._events:
             return self._sent
         stream, connection = self.stream.id, self.connection
-        _INSERT_EVENT.execute(connection, [(stream, *event, event_checksum(event)) for event in self._events])
-        fresh = [ticket for ticket in self._tickets.values() if self._is_new(ticket)]
-        known = [ticket for ticket in self._tickets.values() if not self._is_new(ticket)]
-        if fresh:
-            _INSERT_TICKET.execute(connection, [(stream, *ticket) for ticket in fresh])
-        if known:
-            _UPDATE_TICKET.execute(connection, [(*ticket[1:], stream, ticket.round) for ticket in known])
+        _INSERT_EVENTS.execute(
+            connection, [(stream, *event, event_checksum(event)) for event in self._events]
+        )
+        tickets = self._tickets.values()
+        _INSERT_TICKETS.execute(connection, [(stream, *one) for one in tickets if self._is_new(one)])
+        _REPLACE_TICKETS.execute(connection, [(stream, *one) for one in tickets if not self._is_new(one)])
         _UPDATE_HEAD.execute(connection, (self.head, self.rounds, stream))
         self.stream = self.stream._replace(head=self.head, rounds=self.rounds)
         self._events, self._tickets, self._sent = [], {}, True
