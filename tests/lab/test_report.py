@@ -19,6 +19,7 @@ from duelwise.lab.results import Results
 from duelwise.lab.runner import Runner
 from duelwise.lab.store import Store
 from duelwise.lab.study import Study, conduct
+from duelwise.lab.summary import markdown
 
 FAIR = FairProtocol(widths=(0.1,), held_out=(1000, 1001), search_horizon=10)
 
@@ -78,12 +79,26 @@ def test_a_chart_has_a_band_and_a_mean_for_every_curve(folder: Path) -> None:
 
 def test_files_are_written_beside_it(folder: Path, tmp_path: Path) -> None:
     paths = {path.relative_to(tmp_path).as_posix() for path in write_report(folder, tmp_path / "report.html")}
-    assert {"report.html", "tables/bounds.tex", "tables/finals-paper-spline-2-as-published.csv"} <= paths
+    assert {
+        "report.html",
+        "summary.md",
+        "tables/bounds.tex",
+        "tables/finals-paper-spline-2-as-published.csv",
+    } <= paths
     assert {
         "figures/1-fair-spline-3-distinct-pairs.pdf",
         "figures/E.15-paper-spline-2-as-published.png",
     } <= paths
     assert all((tmp_path / path).stat().st_size > 0 for path in paths)
+
+
+def test_the_summary_names_commands_times_and_verdicts(folder: Path) -> None:
+    said = markdown(Results.load(folder))
+    assert "duelwise reproduce 1 E.15 --protocol paper --post-serving spline --runs 2" in said
+    assert "duelwise reproduce 1 --protocol fair --post-serving spline --runs 3" in said
+    assert "minutes by the clock" in said
+    assert said.count("| RCDP-UCB has the lowest regret everywhere. |") == 3
+    assert said.count("| figure | panel | RCDP-UCB - RCDB |") == 2
 
 
 def test_an_empty_folder_says_what_to_do(tmp_path: Path) -> None:

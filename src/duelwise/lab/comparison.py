@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from duelwise.lab.claims import OURS
 from duelwise.lab.kinds import encode_kind
+from duelwise.lab.paper import Panel
 from duelwise.lab.problem import CORRUPTIONS, DELAYS, WORLDS
 from duelwise.lab.published import agrees, published
 from duelwise.lab.records import Record
-from duelwise.lab.results import Results
+from duelwise.lab.results import Line, Results
 from duelwise.lab.style import NAMES
 from duelwise.lab.tables import Table
 
@@ -16,32 +17,28 @@ BASE_FIGURES = ("1", "2", "3")  # the settings whose published numbers are known
 
 def published_table(results: Results) -> Table:
     """Ours beside the published number, at the base settings."""
+    methods = results.methods()
     rows: list[tuple[str, ...]] = []
-    for line in results.where(figure=BASE_FIGURES):
-        panel, final = line.drawn_in, line.curve.final
-        theirs = published(panel.task.name, panel.regime, line.method)
-        if theirs is not None:
-            ours = f"{final.mean():,.0f} ± {final.std(ddof=1):,.0f}"
-            verdict = "yes" if agrees(theirs, final, method=line.method) else "no"
-            ratio = f"{final.mean() / theirs.mean:.2f}"
-            rows.append(
-                (
-                    panel.task.name,
-                    panel.regime,
-                    line.variant,
-                    NAMES[line.method],
-                    ours,
-                    str(theirs),
-                    ratio,
-                    verdict,
-                )
-            )
-    head = ("task", "delay", "variant", "method", "ours", "published", "ratio", "agrees")
+    for place in results.where(figure=BASE_FIGURES).places():
+        panel = place.lines[0].drawn_in
+        beside = {line.method: _beside(line, panel) for line in place}
+        cells = [beside.get(name, "") for name in methods]
+        rows.append((panel.task.name, panel.regime, place.lines[0].variant, *cells))
+    head = ("task", "delay", "variant", *[NAMES[name] for name in methods])
     title = (
-        "Ours beside the published number (~ read off a figure); agrees: within 12 %, baselines 25 %, or "
-        "three combined standard errors"
+        "Final regret: ours / published (~ read off a figure); ✓ within 12 %, baselines 25 %, or three "
+        "combined standard errors"
     )
     return Table(title=title, head=head, rows=tuple(rows))
+
+
+def _beside(line: Line, panel: Panel) -> str:
+    final = line.curve.final
+    ours = f"{final.mean():,.0f} ± {final.std(ddof=1):,.0f}"
+    theirs = published(panel.task.name, panel.regime, line.method)
+    if theirs is None:
+        return ours
+    return f"{ours} / {theirs} {'✓' if agrees(theirs, final, method=line.method) else '✗'}"
 
 
 def contrast_table(results: Results, title: str) -> Table:

@@ -14,7 +14,7 @@ from duelwise.lab.play import versions
 AFTER = (
     "captions.py", "claims.py", "comparison.py", "contest.py", "costs.py", "figures.py", "files.py",
     "interactive.py", "keys.py", "orphans.py", "paper.py", "protocols.py", "published.py", "records.py",
-    "report.py", "results.py", "runner.py", "store.py", "study.py", "style.py", "tables.py",
+    "report.py", "results.py", "runner.py", "store.py", "study.py", "style.py", "summary.py", "tables.py",
 )  # fmt: skip
 """Files of the laboratory that decide what is played and what is made of it, not how it is played."""
 SHARED = ("randomness.py", "types.py", "errors.py")

@@ -111,8 +111,10 @@ def read_record(path: Path) -> Record:
 
 
 def records_in(folder: Path) -> list[Record]:
-    """Every study of a folder, or an error that says how to make one."""
-    found = sorted((folder / "studies").glob("*.json"))
+    """Every study of a folder, those as published first, or an error that says how to make one."""
+    found = sorted(
+        (folder / "studies").glob("*.json"), key=lambda path: (path.name[:5] != "paper", path.name)
+    )
     if not found:
         raise InvalidInput(
             f"There is no study in {folder}. Make one first: duelwise reproduce 1 --folder {folder}"

@@ -15,9 +15,9 @@ from duelwise.lab.interactive import chart
 from duelwise.lab.paper import FIGURES
 from duelwise.lab.records import Record
 from duelwise.lab.results import Results
+from duelwise.lab.summary import WORDS, markdown
 from duelwise.lab.tables import Table, bounds_table, datasets_table, finals_table, settings_table
 
-WORDS = {True: "holds", False: "does not hold", None: "not judged"}
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:1200px;margin:2em auto;padding:0 1em;color:#222}
 h1,h2,h3{line-height:1.2} h2{border-top:2px solid #ddd;padding-top:.6em;margin-top:2em}
@@ -43,8 +43,10 @@ document.querySelectorAll(".chart").forEach(place => draw.observe(place));
 def write_report(folder: Path | str, out: Path, *, static: bool = True) -> list[Path]:
     """Everything played in a folder as one HTML file; gives the paths written."""
     results = Results.load(folder)
+    short = out.with_name("summary.md")
     write_text(out, page(results))
-    return [out, *(_write_static(results, out.parent) if static else [])]
+    write_text(short, markdown(results))
+    return [out, short, *(_write_static(results, out.parent) if static else [])]
 
 
 def page(results: Results) -> str:
