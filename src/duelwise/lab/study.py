@@ -107,7 +107,7 @@ def conduct(study: Study, runner: Runner, *, hear: Callable[[Meter], None] | Non
     trials = study.trials()
     if trials:
         absent = runner.missing(trial.cell for trial in trials)
-        meter.expect(absent + study.outline(), kept=len(trials) - len(absent))
+        meter.expect(absent + study.outline(), kept=len({trial.cell for trial in trials}) - len(absent))
     tally = runner.run((trial.cell for trial in trials), progress=meter.add)
     plan = study.plan(finals)
     absent = runner.missing(cell for _, cell in plan)
