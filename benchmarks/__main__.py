@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import laboratory, live
-from benchmarks.timing import Row
+from benchmarks.timing import Row, write_between_marks
 
 ROWS = {
     "linear": laboratory.linear,
@@ -90,9 +90,7 @@ def _write_page(page: Path, rows: list[Row], notes: list[str]) -> None:
         for r in rows
     ]
     table = head + "".join(lines) + "\n" + "".join(f"- {note}\n" for note in notes) + f"- {_machine()}\n"
-    before, rest = page.read_text().split("<!-- bench -->\n", 1)
-    after = rest.split("<!-- end of bench -->", 1)[1]
-    page.write_text(f"{before}<!-- bench -->\n{table}<!-- end of bench -->{after}")
+    write_between_marks(page, table)
 
 
 def _table(rows: list[Row]) -> Table:

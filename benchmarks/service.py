@@ -24,12 +24,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from benchmarks.timing import write_between_marks
 from duelwise.service.serving import app_from_environment
 
 DIM, ARMS = 10, 10
@@ -188,6 +190,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--store", help="by default a SQLite file in a temporary folder")
+    parser.add_argument("--page", type=Path, help="a page to write the table into, between its marks")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         server, port = start_server(given.store or f"sqlite:///{folder}/duels.db")
@@ -199,6 +202,22 @@ def main() -> None:
             server.terminate()
             server.wait(30)
     print(json.dumps(found, indent=2))
+    if given.page is not None:
+        write_between_marks(given.page, table(found))
+
+
+def table(found: dict[str, Any]) -> str:
+    """The figures as a page shows them."""
+
+    def span(name: str) -> str:
+        return f"{min(found[name])} to {max(found[name])}"
+
+    return (
+        f"| {found['clients']} clients, one process | bare | durable | ratio |\n|---|---|---|---|\n"
+        f"| requests per second, {len(found['ratio'])} turns | {span('bare_per_second')} "
+        f"| {span('durable_per_second')} | {found['ratio_median']} ({span('ratio')}) |\n"
+        f"| p99 at half the durable load, ms | {found['bare_p99_ms']} | {found['durable_p99_ms']} | |\n"
+    )
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from statistics import median
 
 
@@ -45,6 +46,13 @@ def compare(
         ours=_duration(median(fast for fast, _ in pairs)),
         theirs=_duration(median(slow for _, slow in pairs)),
     )  # fmt: skip
+
+
+def write_between_marks(page: Path, text: str) -> None:
+    """Put a table where a page has its marks."""
+    before, rest = page.read_text().split("<!-- bench -->\n", 1)
+    after = rest.split("<!-- end of bench -->", 1)[1]
+    page.write_text(f"{before}<!-- bench -->\n{text}<!-- end of bench -->{after}")
 
 
 def _duration(value: float) -> str:
