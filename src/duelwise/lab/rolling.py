@@ -168,9 +168,10 @@ def _serve(
 ) -> tuple[int, int, float, float]:
     """Predict, choose, observe: the pair, the weight of its vote and its leverage; V and φ̂ move."""
     u, dx, dy = int(b.entry[r]), b.x.shape[3], s.fit.shape[2]
-    position, value = hats(b.x[i, u : u + 1], rules.low, rules.high, rules.knots)
     predicted = np.zeros((z.shape[0], dy))
-    expect(s.fit[r], position[0], value[0], predicted)
+    if dy > 0:  # a world without y pays nothing for it
+        position, value = hats(b.x[i, u : u + 1], rules.low, rules.high, rules.knots)
+        expect(s.fit[r], position[0], value[0], predicted)
     for k in range(z.shape[0]):
         for j in range(dx):
             z[k, j] = b.x[i, u, k, j]

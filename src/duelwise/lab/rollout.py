@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 
 import numba
@@ -32,10 +33,11 @@ from duelwise.learning.geometry import REFACTOR_EVERY
 from duelwise.learning.learner import DuelingLearner, Learner
 from duelwise.learning.post_serving.none import NoPostServingModel
 from duelwise.learning.post_serving.spline import SplineModel
-from duelwise.learning.selection import CompiledRule
+from duelwise.learning.selecting import PERTURBED
+from duelwise.learning.selection import CompiledRule, Noise
 from duelwise.learning.widths import ConstantWidth
 from duelwise.randomness import BLOCK
-from duelwise.types import AnyArray
+from duelwise.types import AnyArray, Array
 
 Progress = Callable[[int], None]
 
@@ -83,16 +85,20 @@ def rollout(
     kept = Record(trajectory.regret, trajectory.distinct_regret, trajectory.arms)
     queue = _queue(world.runs, learner.theta.shape[1])
     threads = min(numba.get_num_threads(), world.runs)
-    ends = [world.runs * part // threads for part in range(threads + 1)]
+    shares = min(5 * threads, world.runs)  # more than threads: runs differ, and nobody should wait for one
+    ends = [world.runs * share // shares for share in range(shares + 1)]
+    draw = partial(_block, learner=learner, world=world, delays=delays, corruptions=corruptions)
+    following = draw(0)
     with ThreadPoolExecutor(threads) as pool:
         for begin in range(0, horizon, BLOCK):
-            rounds = min(BLOCK, horizon - begin)
+            block, rounds = following, min(BLOCK, horizon - begin)
             queue = _with_room(queue, rounds)
             if isinstance(learner.estimate, MaximumLikelihood):
                 learner.estimate.make_room(int(queue.length.max()) + rounds)
-            block = _block(begin, rounds, learner, world, delays, corruptions)
             fixed = (rules, block, _state(learner), queue, kept)
             parts = [pool.submit(play_block, begin, rounds, *span, *fixed) for span in pairwise(ends)]
+            if begin + BLOCK < horizon:
+                following = draw(begin + BLOCK)  # while the threads play
             for part in parts:
                 part.result()
             _refactor(learner)
@@ -127,32 +133,39 @@ def _rules(learner: DuelingLearner, scenario: Scenario, corruptions: Corruptions
 
 def _block(
     begin: int,
-    rounds: int,
+    *,
     learner: DuelingLearner,
     world: BlockWorld,
     delays: Delays,
     corruptions: Corruptions,
 ) -> Block:
-    """What is drawn for rounds begin … begin + rounds - 1, whatever the learner does in them."""
-    parts, drawn, span = learner.parts, world.block(begin // BLOCK), range(begin, begin + rounds)
+    """What is drawn for rounds begin … begin + BLOCK - 1, whatever the learner does in them."""
+    parts, drawn, span = learner.parts, world.block(begin // BLOCK), range(begin, begin + BLOCK)
     assert isinstance(parts.select, CompiledRule)
     arms = drawn.x.shape[2]
     if isinstance(corruptions, RandomFlips):
         may_flip = np.stack([corruptions.at(t) for t in span])
     else:
         first = corruptions.start_round if isinstance(corruptions, LateCorruption) else 0
-        may_flip = np.repeat(np.arange(begin, begin + rounds)[:, None] >= first, learner.runs, axis=1)
+        may_flip = np.repeat(np.arange(begin, begin + BLOCK)[:, None] >= first, learner.runs, axis=1)
     if isinstance(delays, ObliviousDelays):
         delay = np.stack([delays.at(t) for t in span])
     else:
         assert isinstance(delays, StrategicDelay)
-        delay = np.full((rounds, learner.runs), delays.longest, dtype=np.int64)
+        delay = np.full((BLOCK, learner.runs), delays.longest, dtype=np.int64)
     return Block(
         x=drawn.x, y=np.ascontiguousarray(drawn.y[..., : learner.post_dim]), utility=drawn.utility,
         expected=drawn.expected, hurdle=drawn.hurdle, entry=world.entry,
-        noise=np.stack([parts.select.perturbation(parts.noise, t, arms) for t in span]),
+        noise=_noise(parts.select, parts.noise, span, arms),
         may_flip=may_flip, delay=delay,
     )  # fmt: skip
+
+
+def _noise(rule: CompiledRule, noise: Noise, span: range, arms: int) -> Array:
+    """(BLOCK, R, K) what the rule adds to utilities in these rounds."""
+    if rule.code != PERTURBED:
+        return np.zeros((len(span), *noise.silence(arms).shape))
+    return np.stack([rule.perturbation(noise, t, arms) for t in span])
 
 
 def _state(learner: DuelingLearner) -> State:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from duelwise.learning.compiled import compiled
 from duelwise.learning.post_serving.network import Floats
 from duelwise.randomness import RoundDraws
 from duelwise.types import AnyArray, Array, IntArray, Snapshot
@@ -27,10 +28,7 @@ class Rows:
     def add(self, run: IntArray, x: Array, y: Array) -> None:
         """Pairs of different runs: run (n,), x (n, 2, dx), y (n, 2, dy)."""
         self._grow(int(self.count.max()) + 2)
-        values = np.concatenate([x, np.ones((*x.shape[:2], 1)), y], axis=2)
-        merged = np.all(values[:, 0] == values[:, 1], axis=1) & self._merge
-        self._put(run, values[:, 0], 1.0 + merged)
-        self._put(run[~merged], values[~merged, 1], np.ones(int((~merged).sum())))
+        _add(run, x, y, self._merge, self.values, self.weight, self.count)
 
     def snapshot(self) -> Snapshot:
         kept = int(self.count.max())
@@ -40,11 +38,6 @@ class Rows:
     def restore(self, state: Snapshot) -> None:
         self.values, self.weight = state["values"].copy(), state["weight"].copy()
         self.count = state["count"].copy()
-
-    def _put(self, run: IntArray, values: Array, weight: Array) -> None:
-        place = self.count[run]
-        self.values[run, place], self.weight[run, place] = values, weight
-        self.count[run] += 1
 
     def _grow(self, needed: int) -> None:
         """Room for `needed` rows, doubling so that growth is rare."""
@@ -67,8 +60,46 @@ class Sampler:
 
     def places(self, run: IntArray, step: IntArray, count: IntArray) -> IntArray:
         """(n, size) rows drawn with replacement, or 0, 1, 2, ... for a run with no more than `size`."""
-        drawn = np.empty((len(run), self._size), dtype=np.int64)
-        for s in np.unique(step):
-            drawn[step == s] = self._draws.at(int(s))[run[step == s]]
-        uniform = (drawn * count[:, None]) >> 32  # on 0 … count - 1
-        return np.where(count[:, None] > self._size, uniform, np.arange(self._size))
+        first = int(step[0])
+        if (step == first).all():  # runs that learn in step, as in the laboratory
+            drawn = self._draws.at(first)
+        else:
+            drawn = np.zeros((int(run.max()) + 1, self._size), dtype=np.uint32)
+            for i, s in zip(run, step, strict=True):
+                drawn[i] = self._draws.at(int(s))[i]
+        return _places(drawn, run, count)
+
+
+@compiled
+def _add(
+    run: IntArray, x: Array, y: Array, merge: bool, values: Floats, weight: Floats, count: IntArray
+) -> None:
+    """Append the pairs' rows to those of their runs: values (R, capacity, dx + 1 + dy)."""
+    dx, dy = x.shape[2], y.shape[2]
+    for i in range(run.shape[0]):
+        r = int(run[i])
+        same = merge
+        for j in range(dx):
+            same = same and x[i, 0, j] == x[i, 1, j]
+        for j in range(dy):
+            same = same and y[i, 0, j] == y[i, 1, j]
+        for side in range(1 if same else 2):
+            place = int(count[r])
+            for j in range(dx):
+                values[r, place, j] = x[i, side, j]
+            values[r, place, dx] = 1.0
+            for j in range(dy):
+                values[r, place, dx + 1 + j] = y[i, side, j]
+            weight[r, place] = 2.0 if same else 1.0
+            count[r] += 1
+
+
+@compiled
+def _places(drawn: AnyArray, run: IntArray, count: IntArray) -> IntArray:
+    """Integers on 0 … 2³² - 1 (R, size) → rows on 0 … count - 1 (n, size)."""
+    size = drawn.shape[1]
+    out = np.empty((run.shape[0], size), dtype=np.int64)
+    for i in range(run.shape[0]):
+        for j in range(size):
+            out[i, j] = (np.int64(drawn[run[i], j]) * count[i]) >> 32 if count[i] > size else j
+    return out
