@@ -5,10 +5,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from in_process import MEALS, InProcess
 
 from duelwise.client import Client
 from duelwise.service import ServiceSettings, create_app
+from in_process import MEALS, InProcess
 
 
 @pytest.fixture

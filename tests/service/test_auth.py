@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from in_process import MEALS, InProcess, candidates
 
 from duelwise.errors import Conflict, InvalidInput, UnknownName, UnknownStream
 from duelwise.service.auth import add_key, hash_of
 from duelwise.service.serving import check_reach
 from duelwise.storage import Store, open_store
+from in_process import MEALS, InProcess, candidates
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import httpx
 import pytest
-from in_process import candidates
 
 from duelwise import errors
 from duelwise.client import Client, Duel
+from in_process import candidates
 
 Handler = Callable[[httpx.Request], httpx.Response]
 

@@ -2,6 +2,7 @@
 
 import httpx
 import pytest
+
 from in_process import candidates
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from in_process import InProcess, candidates
 from servers import Crowd, serving
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
@@ -18,6 +17,7 @@ from duelwise.client import Client
 from duelwise.service import create_app
 from duelwise.stream import DecisionStream
 from duelwise.stream.transfer import read_lines
+from in_process import InProcess, candidates
 
 KILLS = 10
 

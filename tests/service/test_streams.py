@@ -3,6 +3,7 @@
 import json
 
 import httpx
+
 from in_process import MEALS, candidates
 
 
