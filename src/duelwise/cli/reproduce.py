@@ -74,7 +74,7 @@ def report(
     from duelwise.lab.report import write_report
 
     for path in write_report(folder, out, static=static):
-        Console().print(f"Wrote {path}")
+        Console().print(f"Wrote {path}", soft_wrap=True)
 
 
 def run_file(

@@ -33,6 +33,7 @@ ENOUGH = 0.9  # a step is taken if it leaves at most this share
 FLAT = 0.3  # a shortened step ends where the potential is at most this share as steep as at its start
 SHRINK = 0.05  # how much shorter the next trial is while every one was too long
 TRIALS = 60
+CAREFUL = 30  # passes after which only steps down the potential count: the gradient alone may go in circles
 
 
 @compiled
@@ -181,6 +182,7 @@ def solve(
     fresh = False
     passes = 0
     while norm > tolerance and passes < most:
+        careful = passes >= CAREFUL
         scale, short, long = 1.0, 0.0, np.inf  # steps known to be too short and too long
         for _ in range(TRIALS):
             start, end = 0.0, 0.0  # the slope of the potential along the step
@@ -191,7 +193,7 @@ def solve(
                 trial[i] = theta[i] + step[i]
             reached = score(z, weight, outcome, n, trial, ridge, link, work, ahead)
             passes += 1
-            if reached <= ENOUGH * norm:
+            if reached <= tolerance or (reached <= ENOUGH * norm and not careful):
                 break
             if not fresh:
                 inverse_hessian(z, weight, n, theta, ridge, link, work, inverse)
@@ -209,7 +211,7 @@ def solve(
             scale = 0.5 * (short + long) if short > 0.0 else SHRINK * long
         else:
             return passes  # the gradient is at the limit of the arithmetic
-        slow = reached > SLOW * norm
+        slow = careful or reached > SLOW * norm
         for j in range(d):
             theta[j] = trial[j]
             dz[j] = ahead[j] - gradient[j]
