@@ -56,7 +56,7 @@ def test_a_file_under_a_wrong_name_is_refused(tmp_path: Path) -> None:
 def test_other_code_or_libraries_give_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     cell = cells()[0]
     before = keys.key(cell)
-    monkeypatch.setattr(keys, "versions", lambda cell: {"numpy": "1.0"})
+    monkeypatch.setattr(keys, "versions", lambda: {"numpy": "1.0"})
     assert keys.key(cell) != before
     monkeypatch.undo()
     monkeypatch.setattr(keys, "code_digest", lambda: "other")

@@ -37,7 +37,7 @@ def code_digest() -> str:
 
 def provenance(cell: Cell) -> dict[str, str]:
     """What a cell's numbers stand on besides its own settings."""
-    return {"code": code_digest(), "data": cell.problem.world.data_digest(), **versions(cell)}
+    return {"code": code_digest(), "data": cell.problem.world.data_digest(), **versions()}
 
 
 def key(cell: Cell) -> str:

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from importlib.metadata import version
 
+import numba
 import numpy as np
 
 from duelwise.lab import rollout
@@ -46,7 +47,7 @@ def play(cell: Cell) -> Curve:
     """Simulate a cell in one thread, so that its numbers depend on nothing but the cell."""
     from threadpoolctl import threadpool_limits
 
-    _one_thread(cell)
+    numba.set_num_threads(1)
     with threadpool_limits(limits=1):
         scenario = cell.problem.scenario(cell.runs)
         learner = cell.method.start(scenario.world, runs=cell.runs, seed=cell.problem.seed)
@@ -57,21 +58,6 @@ def play(cell: Cell) -> Curve:
         known = isinstance(world, RecordedWorld)
         share = world.recorded_share(trajectory.arms) if known else np.full(world.runs, np.nan)
     return _curve(cell, trajectory, share, seconds)
-
-
-def uses_torch(cell: Cell) -> bool:
-    """Whether the network is part of the cell."""
-    return cell.method.post_serving.startswith("mlp")
-
-
-def _one_thread(cell: Cell) -> None:
-    import numba
-
-    numba.set_num_threads(1)
-    if uses_torch(cell):
-        import torch
-
-        torch.set_num_threads(1)
 
 
 def _curve(cell: Cell, trajectory: Trajectory, share: Array, seconds: float) -> Curve:
@@ -92,7 +78,6 @@ def _curve(cell: Cell, trajectory: Trajectory, share: Array, seconds: float) -> 
     )
 
 
-def versions(cell: Cell) -> dict[str, str]:
+def versions() -> dict[str, str]:
     """The libraries whose arithmetic a cell's numbers depend on."""
-    names = ["numpy", "numba", "scipy"] + (["torch"] if uses_torch(cell) else [])
-    return {name: version(name) for name in names}
+    return {name: version(name) for name in ("numpy", "numba", "scipy")}
