@@ -3,16 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+KERNELS := $(VENV)/.kernels
 
 .PHONY: demo test test-long check bench format clean
 
-demo: $(READY)
+demo: $(KERNELS)
 	$(BIN)/duelwise demo
 
-test: $(READY)
+test: $(KERNELS)
 	$(BIN)/python -m pytest -n 2
 
-test-long: $(READY)
+test-long: $(KERNELS)
 	$(BIN)/python -m pytest -m long
 
 check: $(READY)
@@ -21,7 +22,7 @@ check: $(READY)
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
-bench: $(READY)
+bench: $(KERNELS)
 	$(BIN)/pip install -q -c constraints.txt -e '.[bench]'
 	$(BIN)/python -m benchmarks --page docs/performance.md
 
@@ -39,3 +40,8 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install -q -c constraints.txt torch==2.13.0
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
 	touch $(READY)
+
+# A compiled kernel on disk does not know that a kernel it calls has changed.
+$(KERNELS): $(READY) $(shell find src -name '*.py')
+	find src -name '*.nb[ci]' -delete
+	touch $(KERNELS)

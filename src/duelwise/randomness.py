@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from duelwise.types import AnyArray, Array
+from duelwise.types import AnyArray
 
 BLOCK = 256  # rounds drawn at once
 ONCE = 0xFFFF_FFFF  # the block number of draws that belong to no round
@@ -38,11 +38,11 @@ class RoundDraws:
         self._block = -1
         self._values: AnyArray = np.empty(0)
 
-    def at(self, round: int) -> Array:
+    def at(self, round: int) -> AnyArray:
         """(R, ...) the draws of one round."""
         return self.block(round // BLOCK)[round % BLOCK]
 
-    def block(self, number: int) -> Array:
+    def block(self, number: int) -> AnyArray:
         """(BLOCK, R, ...) the draws of a block of rounds."""
         if number != self._block:
             once = {

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from literal import LiteralLearner, nearest
 
-from duelwise.learning import estimation, geometry, learner, online
+from duelwise.learning import geometry, online
 from duelwise.learning.estimation import OnePass, OneStep
-from duelwise.learning.learner import DuelingLearner
+from duelwise.learning.learner import DuelingLearner, Learned
 from duelwise.learning.recipes import RECIPES, rcdb, rcdp_ucb
 from duelwise.randomness import generator
 from duelwise.testing.life import Event, Life, apply, live
@@ -40,7 +40,7 @@ class Watched:
     def tell(self, votes: Votes) -> None:
         self._note(self._learner.tell(votes))
 
-    def _note(self, learned: learner.Learned) -> None:
+    def _note(self, learned: Learned) -> None:
         for run, round, weight in zip(*learned, strict=True):
             assert (run, round) not in self._weights
             self._weights[int(run), int(round)] = float(weight)
@@ -175,8 +175,7 @@ def test_inverting_anew_changes_nothing_but_rounding(estimate: str, monkeypatch:
     options = {"runs": RUNS, "context_dim": 3, "post_dim": 2, "post_serving": "ridge", "estimate": estimate}
     plain = rcdp_ucb(**options, distinct_pair=True)
     events, _ = lived(plain)
-    for module in (geometry, learner, estimation):
-        monkeypatch.setattr(module, "REFACTOR_EVERY", 7)
+    monkeypatch.setattr(geometry, "REFACTOR_EVERY", 7)
     often = rcdp_ucb(**options, distinct_pair=True)
     for event in events:
         apply(often, event)

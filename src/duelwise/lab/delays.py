@@ -63,13 +63,13 @@ class _Drawn:
     def __init__(
         self, runs: Sequence[int], seed: int, law: Callable[[np.random.Generator, int], Array]
     ) -> None:
-        def whole(generator: np.random.Generator, count: int) -> Array:
-            return np.clip(np.rint(law(generator, count)), 0, FOREVER)
+        def whole(generator: np.random.Generator, count: int) -> IntArray:
+            return np.clip(np.rint(law(generator, count)), 0, FOREVER).astype(np.int64)
 
         self._draws = RoundDraws(seed, "delay", runs, whole)
 
     def at(self, t: int) -> IntArray:
-        return self._draws.at(t).astype(np.int64)
+        return self._draws.at(t)
 
     def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
         return self.at(t)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from duelwise.learning.compiled import compiled
 from duelwise.learning.equations import adaptive_weight, add_duel, leverage
+from duelwise.learning.intrinsics import borrowed
 from duelwise.learning.maximum_likelihood import solve
 from duelwise.learning.online import one_pass, one_step, remember
 from duelwise.learning.post_serving.recursive import absorb, expect
@@ -244,9 +245,10 @@ def play_block(
     begin: int, rounds: int, low: int, high: int, rules: Rules, b: Block, s: State, q: Queue, kept: Record
 ) -> None:
     """Rounds begin … begin + rounds - 1 for runs low … high - 1."""
+    b, s, q, kept = borrowed(b), borrowed(s), borrowed(q), borrowed(kept)
     d = s.theta.shape[1]
     z, dz = np.empty((b.x.shape[2], d)), np.empty(d)
-    work = np.empty((3, s.weight.shape[1]))
+    work = np.empty((2, s.weight.shape[1]))
     for r in range(low, high):
         for i in range(rounds):
             t = begin + i

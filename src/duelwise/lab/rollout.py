@@ -29,7 +29,6 @@ from duelwise.lab.scenario import Scenario
 from duelwise.lab.simulation import Trajectory, check_fit, empty_trajectory, simulate
 from duelwise.lab.world import BlockWorld
 from duelwise.learning.estimation import MaximumLikelihood, OnlineStep, SinglePass
-from duelwise.learning.geometry import REFACTOR_EVERY
 from duelwise.learning.learner import DuelingLearner, Learner
 from duelwise.learning.post_serving.none import NoPostServingModel
 from duelwise.learning.post_serving.spline import SplineModel
@@ -101,7 +100,7 @@ def rollout(
                 following = draw(begin + BLOCK)  # while the threads play
             for part in parts:
                 part.result()
-            _refactor(learner)
+            _settle(learner)
             if progress is not None:
                 progress(begin + rounds)
     learner.pending.next_round = horizon
@@ -223,9 +222,8 @@ def _with_room(queue: Queue, more: int) -> Queue:
     )
 
 
-def _refactor(learner: DuelingLearner) -> None:
+def _settle(learner: DuelingLearner) -> None:
     estimate = learner.estimate
     hessians = [estimate.hessian] if isinstance(estimate, SinglePass) else []
     for geometry in (learner.served_geometry, learner.arrived_geometry, *hessians):
-        if geometry.moves.max() >= REFACTOR_EVERY:
-            geometry.refactor()
+        geometry.settle()

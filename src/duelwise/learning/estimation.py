@@ -13,7 +13,7 @@ import numpy as np
 
 from duelwise.errors import InvalidInput
 from duelwise.learning import online
-from duelwise.learning.geometry import REFACTOR_EVERY, Geometry
+from duelwise.learning.geometry import Geometry
 from duelwise.learning.maximum_likelihood import solve_runs
 from duelwise.types import Array, IntArray, Snapshot
 
@@ -198,8 +198,7 @@ class SinglePass:
             self.theta, self._link, self.settings.step_size, self.settings.norm_bound,
             hessian.matrix, hessian.inverse, hessian.log_det, hessian.moves,
         )  # fmt: skip
-        if hessian.moves.max() >= REFACTOR_EVERY:
-            hessian.refactor()
+        hessian.settle()
 
     def snapshot(self) -> Snapshot:
         return {"theta": self.theta} | {f"hessian.{k}": v for k, v in self.hessian.snapshot().items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from duelwise.learning.compiled import compiled
 from duelwise.types import Array, IntArray, Snapshot
 
 REFACTOR_EVERY = 100_000  # rank-one moves between exact inversions; drift stays below 1e-13
@@ -19,8 +20,10 @@ class Geometry:
         self.log_det: Array = dim * np.log(regularisation)  # (R,)
         self.moves: IntArray = np.zeros(runs, dtype=np.int64)  # (R,) since the last inversion
 
-    def refactor(self) -> None:
+    def settle(self) -> None:
         """Invert anew the runs whose inverse has been moved often enough to have drifted."""
+        if not _any_due(self.moves, REFACTOR_EVERY):
+            return
         for run in np.flatnonzero(self.moves >= REFACTOR_EVERY):
             self.inverse[run] = np.linalg.inv(self.matrix[run])
             self.log_det[run] = np.linalg.slogdet(self.matrix[run])[1]
@@ -32,3 +35,11 @@ class Geometry:
     def restore(self, state: Snapshot) -> None:
         for name, value in self.snapshot().items():
             value[...] = state[name]
+
+
+@compiled
+def _any_due(moves: IntArray, most: int) -> bool:
+    due = False
+    for made in moves:
+        due |= made >= most
+    return due

@@ -10,7 +10,7 @@ import numpy as np
 from duelwise.errors import InvalidInput
 from duelwise.learning import checking, receiving
 from duelwise.learning.estimation import Arrivals, Estimator
-from duelwise.learning.geometry import REFACTOR_EVERY, Geometry
+from duelwise.learning.geometry import Geometry
 from duelwise.learning.links import link_code
 from duelwise.learning.pending import DONE, FREE, Pending
 from duelwise.learning.post_serving.model import PostServing
@@ -135,11 +135,12 @@ class DuelingLearner:
         """Algorithm 1, steps 1 and 2: predict y, then pick a pair. Changes nothing: x (R, K, dx)."""
         x = checking.candidates(x, runs=self.runs, context_dim=self.context_dim)
         predicted = self.post_serving.predict(x)
+        features = np.concatenate((x, predicted), 2) if self.post_dim else x
         parts = self.parts
         explored = self.served_geometry if parts.geometry == "served" else self.arrived_geometry
         known = Known(self.round, self.served_geometry, self.pending, parts.regularisation, parts.curvature)
         view = View(
-            self.round, np.concatenate((x, predicted), 2), self.theta, explored.inverse,
+            self.round, features, self.theta, explored.inverse,
             parts.width.at(known), parts.distinct, parts.noise,
         )  # fmt: skip
         arms = checking.arms(
@@ -162,15 +163,15 @@ class DuelingLearner:
         verdict, at = receiving.check_contexts(run, round, y, p.index, p.base, p.next_round, p.state, slots)
         if verdict != receiving.FINE:
             self._refuse("context", verdict, int(run[at]), int(round[at]))
-        had_vote, moves = receiving.observe(
+        had_vote = receiving.observe(
             run, slots, y, self.parts.observed, self.parts.clip, self.parts.curvature,
             p.state, p.outcome, p.x, p.predicted, p.dz, p.weight, p.leverage,
             V.matrix, V.inverse, V.log_det, V.moves,
             self.prediction_error, self.context_spread, self.context_mean, self.contexts_seen,
         )  # fmt: skip
-        if moves >= REFACTOR_EVERY:
-            V.refactor()
-        self.post_serving.learn(run, receiving.gather_pairs(p.x, slots, run), y)
+        V.settle()
+        if self.post_dim:
+            self.post_serving.learn(run, receiving.gather_pairs(p.x, slots, run), y)
         return self._learn_ready(run, slots) if had_vote else NOTHING
 
     def tell(self, votes: Votes) -> Learned:
@@ -241,8 +242,7 @@ class DuelingLearner:
         learned = Learned(run, p.round[slots], weight)
         if slots.shape[0]:
             self.estimate.learn(Arrivals(start, dz, weight, vote, self.parts.clip_on_arrival), W)
-            if W.moves.max() >= REFACTOR_EVERY:
-                W.refactor()
+            W.settle()
             self.votes += start[1:] - start[:-1]
             p.release(slots)
         return learned

@@ -12,6 +12,7 @@ import numpy as np
 
 from duelwise.errors import unknown_name
 from duelwise.learning.compiled import compiled
+from duelwise.learning.intrinsics import fused
 from duelwise.types import Array
 
 LOGISTIC, PROBIT, LINEAR = 0, 1, 2
@@ -30,20 +31,22 @@ def link_code(name: str) -> int:
 # exp(r) on |r| ≤ ½ ln 2 by its Taylor series: the first term left out is below 2⁻⁵³.
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 6.93145751953125e-1, 1.42860682030941723212e-6  # Cody and Waite's split
+_ROUNDING = 1.5 * 2.0**52  # added to a small number, it leaves its nearest whole number in the low bits
 
 
 @compiled
 def logistic(m: float) -> float:
     """1 / (1 + e^-m) to the last bit or two, free of branches so that loops over it vectorise."""
     t = min(max(-m, -700.0), 700.0)
-    k = np.floor(t * _LOG2_E + 0.5)
-    r = (t - k * _LN2_HIGH) - k * _LN2_LOW
-    p = 1 / 39916800 + r * (1 / 479001600)
-    p = 1 / 40320 + r * (1 / 362880 + r * (1 / 3628800 + r * p))
-    p = 1 / 120 + r * (1 / 720 + r * (1 / 5040 + r * p))
-    p = 1.0 + r * (1.0 + r * (0.5 + r * (1 / 6 + r * (1 / 24 + r * p))))
-    power = np.int64((np.int64(k) + 1023) << 52).view(np.float64)  # 2^k by its bits
-    return 1.0 / (1.0 + p * power)
+    rounded = fused(t, _LOG2_E, _ROUNDING)
+    power = np.int64((np.float64(rounded).view(np.int64) + 1023) << 52).view(np.float64)  # 2^k by its bits
+    k = rounded - _ROUNDING
+    r = fused(-k, _LN2_LOW, fused(-k, _LN2_HIGH, t))
+    p = fused(r, fused(r, 1 / 479001600, 1 / 39916800), 1 / 3628800)
+    p = fused(r, fused(r, fused(r, p, 1 / 362880), 1 / 40320), 1 / 5040)
+    p = fused(r, fused(r, fused(r, p, 1 / 720), 1 / 120), 1 / 24)
+    p = fused(r, fused(r, fused(r, fused(r, p, 1 / 6), 0.5), 1.0), 1.0)
+    return 1.0 / fused(p, power, 1.0)
 
 
 @compiled

@@ -12,8 +12,7 @@ convex, so it is then lower there. ‖gradient‖ alone would be a poor guide, i
 rise on the way to the minimum of saturated votes. Every run stops on its own gradient.
 
 The history of a run is stored by coordinate, z (d, capacity), so that every
-loop runs over consecutive votes and vectorises; sums are folded in eighths,
-which keeps their order fixed.
+loop runs over consecutive votes and vectorises.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ import numpy as np
 from duelwise.learning.cholesky import invert
 from duelwise.learning.compiled import compiled
 from duelwise.learning.equations import move_inverse
+from duelwise.learning.intrinsics import fused, row_sums
 from duelwise.learning.links import LOGISTIC, logistic, mean, means, slope
 from duelwise.types import Array, IntArray
 
@@ -37,48 +37,22 @@ CAREFUL = 30  # passes after which only steps down the potential count: the grad
 
 
 @compiled
-def dot(a: Array, b: Array, n: int, scratch: Array) -> float:
-    """Σ_{i<n} a_i b_i, folded in eighths: elementwise loops vectorise where a running sum cannot."""
-    eighth = n // 8
-    for i in range(eighth):
-        scratch[i] = (
-            (a[i] * b[i] + a[i + eighth] * b[i + eighth])
-            + (a[i + 2 * eighth] * b[i + 2 * eighth] + a[i + 3 * eighth] * b[i + 3 * eighth])
-        ) + (
-            (a[i + 4 * eighth] * b[i + 4 * eighth] + a[i + 5 * eighth] * b[i + 5 * eighth])
-            + (a[i + 6 * eighth] * b[i + 6 * eighth] + a[i + 7 * eighth] * b[i + 7 * eighth])
-        )
-    length = eighth
-    while length > 16:
-        half = (length + 1) // 2
-        for i in range(length - half):
-            scratch[i] += scratch[half + i]
-        length = half
-    total = 0.0
-    for i in range(length):
-        total += scratch[i]
-    for i in range(8 * eighth, n):
-        total += a[i] * b[i]
-    return total
-
-
-@compiled
 def margins(z: Array, theta: Array, n: int, out: Array) -> None:
     """Θᵀ Δz_s for the first n votes: z (d, capacity) → out (n,)."""
-    d = z.shape[0]
+    d, j = z.shape[0], 0
     for i in range(n):
         out[i] = 0.0
-    j = 0
-    while j + 4 <= d:
-        t0, t1, t2, t3 = theta[j], theta[j + 1], theta[j + 2], theta[j + 3]
-        z0, z1, z2, z3 = z[j], z[j + 1], z[j + 2], z[j + 3]
+    while j + 5 <= d:
+        t0, t1, t2, t3, t4 = theta[j], theta[j + 1], theta[j + 2], theta[j + 3], theta[j + 4]
+        z0, z1, z2, z3, z4 = z[j], z[j + 1], z[j + 2], z[j + 3], z[j + 4]
         for i in range(n):
-            out[i] = (((out[i] + t0 * z0[i]) + t1 * z1[i]) + t2 * z2[i]) + t3 * z3[i]
-        j += 4
+            m = fused(t2, z2[i], fused(t1, z1[i], fused(t0, z0[i], out[i])))
+            out[i] = fused(t4, z4[i], fused(t3, z3[i], m))
+        j += 5
     while j < d:
         t, row = theta[j], z[j]
         for i in range(n):
-            out[i] += t * row[i]
+            out[i] = fused(t, row[i], out[i])
         j += 1
 
 
@@ -91,11 +65,10 @@ def score(
     theta: Array,
     ridge: float,
     link: int,
-    work: Array,
+    residual: Array,
     out: Array,
 ) -> float:
     """The left side of the estimating equation at Θ into out (d,); returns its length."""
-    residual, scratch = work[0], work[1]
     margins(z, theta, n, residual)
     if link == LOGISTIC:
         for i in range(n):
@@ -104,9 +77,10 @@ def score(
         means(link, residual[:n], residual)
         for i in range(n):
             residual[i] = weight[i] * (residual[i] - outcome[i])
+    row_sums(z, residual, n, out)
     square = 0.0
     for j in range(z.shape[0]):
-        out[j] = ridge * theta[j] + dot(residual, z[j], n, scratch)
+        out[j] = fused(ridge, theta[j], out[j])
         square += out[j] * out[j]
     return math.sqrt(square)
 
@@ -117,7 +91,7 @@ def inverse_hessian(
 ) -> None:
     """(λI + Σ ω ġ(Θᵀ Δz) Δz Δzᵀ)⁻¹ into out (d, d), from the whole history."""
     d = z.shape[0]
-    curvature, row, scratch = work[0], work[2], work[1]
+    curvature, row = work[0], work[1]
     margins(z, theta, n, curvature)
     for i in range(n):
         curvature[i] = weight[i] * slope(link, curvature[i])
@@ -125,8 +99,8 @@ def inverse_hessian(
     for j in range(d):
         for i in range(n):
             row[i] = curvature[i] * z[j, i]
+        row_sums(z[j:], row, n, hessian[j, j:])
         for k in range(j, d):
-            hessian[j, k] = dot(row, z[k], n, scratch)
             hessian[k, j] = hessian[j, k]
         hessian[j, j] += ridge
     invert(hessian, out)
@@ -165,7 +139,8 @@ def solve(
     inverse (d, d) are warm starts and are changed in place.
     """
     d = z.shape[0]
-    dz, step, trial, ahead = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    room = np.empty((4, d))
+    dz, step, trial, ahead = room[0], room[1], room[2], room[3]
     for i in range(known, n):
         m = 0.0
         for j in range(d):
@@ -191,7 +166,7 @@ def solve(
                 for j in range(d):
                     step[i] -= scale * inverse[i, j] * gradient[j]
                 trial[i] = theta[i] + step[i]
-            reached = score(z, weight, outcome, n, trial, ridge, link, work, ahead)
+            reached = score(z, weight, outcome, n, trial, ridge, link, work[0], ahead)
             passes += 1
             if reached <= tolerance or (reached <= ENOUGH * norm and not careful):
                 break
@@ -235,7 +210,7 @@ def solve_runs(
     """`solve` for every run with new votes: z (R, d, capacity), weight and outcome (R, capacity)."""
     for r in range(z.shape[0]):
         if count[r] > known[r]:
-            work = np.empty((3, count[r]))
+            work = np.empty((2, count[r]))
             passes[r] += solve(
                 z[r], weight[r], outcome[r], known[r], count[r], ridge[r], link,
                 theta[r], gradient[r], inverse[r], tolerance, most, work,

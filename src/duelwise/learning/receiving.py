@@ -89,15 +89,15 @@ def observe(
     state: IntArray, outcome: Array, x: Array, predicted: Array, dz: Array, weight: Array, norm: Array,
     matrix: Array, inverse: Array, log_det: Array, moves: IntArray,
     error: Array, spread: Array, mean: Array, seen: IntArray,
-) -> tuple[int, int]:  # fmt: skip
+) -> int:  # fmt: skip
     """Fix Δz and ω of each duel, move V by it, and keep score of φ̂'s predictions.
 
     ω is (4) in V before this duel; V moves by (1). Prequential: error (R,) sums the squared
     error of the predictions made at serving, spread (R,) the squared deviation of y from its
     running mean (R, dy), so that their ratio says what φ̂ explains. Returns how many of the duels
-    had a vote waiting, and the most moves any V has made.
+    had a vote waiting.
     """
-    had_vote, most = 0, 0
+    had_vote = 0
     dx, dy = x.shape[3], y.shape[2]
     for i in range(run.shape[0]):
         r, s = int(run[i]), int(slots[i])
@@ -121,8 +121,7 @@ def observe(
         moves[r] += 1
         state[s, r] = OBSERVED
         had_vote += not np.isnan(outcome[s, r])
-        most = max(most, moves[r])
-    return had_vote, most
+    return had_vote
 
 
 @compiled

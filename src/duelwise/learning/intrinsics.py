@@ -1,0 +1,138 @@
+"""What compiled code cannot say in Python: one rounding, sums in lanes, arrays nobody counts.
+
+A running sum has one order, so a compiler that keeps to it adds one number at a time. Here the order
+is chosen for the machine instead, and is the same on every machine: eight lanes, lane l adding the
+products l, l + 8, l + 16, … with one rounding each, then ((0+1)+(2+3)) + ((4+5)+(6+7)), then the
+products left over, one by one.
+"""
+
+# numba's code generation has no types to check against.
+# pyright: basic, reportCallIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+from duelwise.learning.compiled import compiled
+from duelwise.types import Array
+
+T = TypeVar("T")
+
+LANES = 8
+GROUP = 5  # rows summed at once: their lanes and the factor they share stay in registers
+
+_INDEX, _VECTOR = ir.IntType(64), ir.VectorType(ir.DoubleType(), LANES)
+
+
+@intrinsic
+def _fused(_context: Any, a: Any, b: Any, c: Any) -> Any:
+    def generate(_target: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        return builder.fma(*args)
+
+    return types.float64(types.float64, types.float64, types.float64), generate
+
+
+def _sums_over(rows: int) -> Callable[..., Any]:
+    """(z, first, r, n) → Σ_{i<n} z[first + row, i] r[i] for `rows` rows, n a multiple of LANES."""
+
+    def sums(_context: Any, z: Any, _first: Any, r: Any, _n: Any) -> Any:
+        if z.layout != "C" or r.layout != "C":
+            return None  # numba then says that it knows no such function
+
+        def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+            table = target.make_array(signature.args[0])(target, builder, args[0])
+            factor = target.make_array(signature.args[2])(target, builder, args[2]).data
+            _, first, _, n = args
+            width = cgutils.unpack_tuple(builder, table.shape, 2)[1]
+            begins = [
+                builder.gep(table.data, [builder.mul(builder.add(first, _INDEX(row)), width)])
+                for row in range(rows)
+            ]
+            lanes = [cgutils.alloca_once(builder, _VECTOR) for _ in range(rows)]
+            for slot in lanes:
+                builder.store(_VECTOR([0.0] * LANES), slot)
+            with cgutils.for_range_slice(builder, _INDEX(0), n, _INDEX(LANES), inc=True) as (at, _):
+                shared = _load(builder, factor, at)
+                for begin, slot in zip(begins, lanes, strict=True):
+                    row = _load(builder, begin, at)
+                    builder.store(_fused_lanes(builder, row, shared, builder.load(slot)), slot)
+            totals = [_folded(builder, builder.load(slot)) for slot in lanes]
+            return target.make_tuple(builder, signature.return_type, totals)
+
+        return types.UniTuple(types.float64, rows)(z, types.intp, r, types.intp), generate
+
+    return intrinsic(sums)
+
+
+def _load(builder: Any, begin: Any, at: Any) -> Any:
+    place = builder.bitcast(builder.gep(begin, [at]), _VECTOR.as_pointer())
+    return builder.load(place, align=8)
+
+
+def _fused_lanes(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
+    return builder.call(
+        cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{LANES}f64"), [a, b, c]
+    )
+
+
+def _folded(builder: Any, lanes: Any) -> Any:
+    parts = [builder.extract_element(lanes, ir.IntType(32)(lane)) for lane in range(LANES)]
+    while len(parts) > 1:
+        parts = [builder.fadd(a, b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    return parts[0]
+
+
+@intrinsic
+def _borrowed(_context: Any, arrays: Any) -> Any:
+    def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+        result = args[0]
+        for place, kind in enumerate(signature.args[0].types):
+            array = target.make_array(kind)(target, builder, builder.extract_value(result, place))
+            array.meminfo = cgutils.get_null_value(array.meminfo.type)
+            array.parent = cgutils.get_null_value(array.parent.type)
+            result = builder.insert_value(result, array._getvalue(), place)
+        return result
+
+    return arrays(arrays), generate
+
+
+_group_sums, _one_sum = _sums_over(GROUP), _sums_over(1)
+
+
+@compiled
+def fused(a: float, b: float, c: float) -> float:
+    """a·b + c with a single rounding."""
+    return _fused(a, b, c)
+
+
+@compiled
+def borrowed(arrays: T) -> T:
+    """The same tuple of arrays without their owner, so that no use of them counts references.
+
+    Counting is atomic: threads that share an array would wait for each other at every use. The
+    caller keeps the arrays alive, and compiled code must not hand them on to Python.
+    """
+    return _borrowed(arrays)
+
+
+@compiled
+def row_sums(z: Array, r: Array, n: int, out: Array) -> None:
+    """Σ_{i<n} z_ji r_i for every row j: z (rows, capacity), r (≥ n,) → out (rows,)."""
+    rows, whole, j = z.shape[0], n - n % LANES, 0
+    while j + GROUP <= rows:
+        out[j], out[j + 1], out[j + 2], out[j + 3], out[j + 4] = _group_sums(z, j, r, whole)
+        j += GROUP
+    while j < rows:
+        out[j] = _one_sum(z, j, r, whole)[0]
+        j += 1
+    for j in range(rows):
+        total = out[j]
+        for i in range(whole, n):
+            total = fused(z[j, i], r[i], total)
+        out[j] = total
