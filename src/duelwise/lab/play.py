@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import platform
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -47,8 +49,7 @@ def play(cell: Cell) -> Curve:
     """Simulate a cell in one thread, so that its numbers depend on nothing but the cell."""
     from threadpoolctl import threadpool_limits
 
-    numba.set_num_threads(1)
-    with threadpool_limits(limits=1):
+    with threadpool_limits(limits=1), _one_numba_thread():
         scenario = cell.problem.scenario(cell.runs)
         learner = cell.method.start(scenario.world, runs=cell.runs, seed=cell.problem.seed)
         begun = time.process_time()  # not the clock: other work on the machine is no cost of this cell
@@ -58,6 +59,16 @@ def play(cell: Cell) -> Curve:
         known = isinstance(world, RecordedWorld)
         share = world.recorded_share(trajectory.arms) if known else np.full(world.runs, np.nan)
     return _curve(cell, trajectory, share, seconds)
+
+
+@contextmanager
+def _one_numba_thread() -> Iterator[None]:
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)
 
 
 def _curve(cell: Cell, trajectory: Trajectory, share: Array, seconds: float) -> Curve:

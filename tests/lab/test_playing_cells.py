@@ -1,0 +1,27 @@
+"""A cell is played in one thread and leaves the process as it found it."""
+
+from __future__ import annotations
+
+import numba
+import pytest
+from small import cells
+
+from duelwise.lab import rollout
+from duelwise.lab.play import play
+from duelwise.lab.scenario import Scenario
+from duelwise.lab.simulation import Trajectory
+from duelwise.learning.learner import Learner
+
+
+def test_a_cell_takes_one_thread_and_gives_the_others_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, inside = numba.get_num_threads(), list[int]()
+    original = rollout.play
+
+    def watched(learner: Learner, scenario: Scenario, *, horizon: int) -> Trajectory:
+        inside.append(numba.get_num_threads())
+        return original(learner, scenario, horizon=horizon)
+
+    monkeypatch.setattr(rollout, "play", watched)
+    play(cells()[0])
+    assert inside == [1]
+    assert numba.get_num_threads() == before
