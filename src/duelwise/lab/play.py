@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -62,7 +62,7 @@ def play(cell: Cell) -> Curve:
 
 
 @contextmanager
-def _one_numba_thread() -> Iterator[None]:
+def _one_numba_thread() -> Generator[None]:
     before = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
