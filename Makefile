@@ -25,6 +25,7 @@ check: $(READY)
 bench: $(KERNELS)
 	$(BIN)/pip install -q -c constraints.txt -e '.[bench]'
 	$(BIN)/python -m benchmarks --page docs/performance.md
+	$(BIN)/python -m benchmarks.limits --page docs/performance.md
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

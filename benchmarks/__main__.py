@@ -90,7 +90,7 @@ def _write_page(page: Path, rows: list[Row], notes: list[str]) -> None:
         for r in rows
     ]
     table = head + "".join(lines) + "\n" + "".join(f"- {note}\n" for note in notes) + f"- {_machine()}\n"
-    write_between_marks(page, table)
+    write_between_marks(page, "bench", table)
 
 
 def _table(rows: list[Row]) -> Table:

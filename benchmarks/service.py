@@ -203,7 +203,7 @@ def main() -> None:
             server.wait(30)
     print(json.dumps(found, indent=2))
     if given.page is not None:
-        write_between_marks(given.page, table(found))
+        write_between_marks(given.page, "bench", table(found))
 
 
 def table(found: dict[str, Any]) -> str:

@@ -48,11 +48,11 @@ def compare(
     )  # fmt: skip
 
 
-def write_between_marks(page: Path, text: str) -> None:
-    """Put a table where a page has its marks."""
-    before, rest = page.read_text().split("<!-- bench -->\n", 1)
-    after = rest.split("<!-- end of bench -->", 1)[1]
-    page.write_text(f"{before}<!-- bench -->\n{text}<!-- end of bench -->{after}")
+def write_between_marks(page: Path, name: str, text: str) -> None:
+    """Put a table where a page has the marks of that name."""
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    before, rest = page.read_text().split(begin, 1)
+    page.write_text(f"{before}{begin}{text}{end}{rest.split(end, 1)[1]}")
 
 
 def _duration(value: float) -> str:
