@@ -101,6 +101,18 @@ def test_the_gap_widens_only_if_it_grows_at_every_step(gaps: tuple[int, ...], ho
     assert judge(made_up(finals))[2].holds is holds
 
 
+@pytest.mark.parametrize(("spread", "holds"), [(1.0, True), (200.0, False)])
+def test_the_gap_widens_only_if_it_grows_by_more_than_chance(spread: float, holds: bool) -> None:
+    finals = {}
+    for dim, gap in zip((10, 20, 30), (100.0, 110.0, 120.0), strict=True):
+        rival = [500.0 + gap - spread, 500.0 + gap, 500.0 + gap + spread]
+        finals["E.2", f"Stochastic: d = {dim}", "rcdp-ucb"] = [500.0, 500.0, 500.0]
+        finals["E.2", f"Stochastic: d = {dim}", "rcdb"] = rival if dim < 30 else rival[::-1]
+    verdict = judge(made_up(finals))[2]
+    assert "100, 110, 120 (from first to last +20" in verdict.evidence
+    assert verdict.holds is holds
+
+
 @pytest.mark.parametrize(("last", "holds"), [(550.0, True), (700.0, False)])
 def test_stability_is_a_ratio_of_means(last: float, holds: bool) -> None:
     finals = {("E.6", f"Strategic: K = {arms}", "rcdp-ucb"): [500.0, 500.0] for arms in (10, 20)}
