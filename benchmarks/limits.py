@@ -2,18 +2,19 @@
 
     python -m benchmarks.limits [--page docs/performance.md]
 
-Each line sets a floor beside the work that contains it, both on one thread unless it says otherwise
-and both the least of several timings, interleaved. The share is floor over work: 100 % would be as
-fast as the floor allows.
+Each line sets a floor beside the work that contains it, timed in turns, on one thread unless it says
+otherwise. Times are medians, the share is the median of floor over work: 100 % would be as fast as the
+floor allows.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import numba
 import numpy as np
@@ -21,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import live
-from benchmarks.laboratory import HORIZON, ours, scenario
+from benchmarks.laboratory import HORIZON, RUNS, ours, scenario
 from benchmarks.timing import seconds, write_between_marks
 from duelwise.lab.rollout import play
 from duelwise.learning.compiled import compiled
@@ -37,97 +38,120 @@ from duelwise.learning.post_serving.spline import SplineModel
 from duelwise.learning.recipes import rcdp_ucb
 from duelwise.types import Array, IntArray
 
-REPEATS = 7
+REPEATS = 9
 HIDDEN = 64  # of the paper's network
+Work = Callable[[], object]
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A floor and the work that contains it, in seconds."""
+    """A floor and the work that contains it: seconds, and the share of the work that the floor is."""
 
     work: str
     floor: str
     alone: float
     taken: float
+    share: float
 
     def cells(self) -> tuple[str, ...]:
-        share = f"{self.alone / self.taken:.0%}"
-        return self.work, self.floor, _shown(self.alone), _shown(self.taken), share
+        return self.work, self.floor, _shown(self.alone), _shown(self.taken), f"{self.share:.0%}"
 
 
 def limits() -> list[Limit]:
     """Every line, in the order of the page."""
-    with _one_thread():
-        linear, spline = _played("none", "none"), _played("abs", "spline")
-        one_run = _least(lambda: ours(runs=1))
-        lines = [
-            _pass("linear, d = 10", linear),
-            _pass("linear, d = 90", _played("none", "none", dim=90)),
-            Limit("linear, exact MLE: a run", "its passes over the history", _passes(linear), one_run),
-            *_spline(spline),
-            *_network(),
-            _one_pass(),
-            _live(),
-        ]
-        alone = _least(ours) / numba.config.NUMBA_NUM_THREADS
-    threads = Limit("linear, exact MLE: ten runs, all cores", "one thread's time shared", alone, _least(ours))
-    return [*lines[:3], threads, *lines[3:]]
+    with _threads(1):
+        passes = [_pass("linear, d = 10", _played("none", "none")), _pass("linear, d = 90", _played(dim=90))]
+        linear = _limit(
+            "linear, exact MLE: ten runs", "their passes over the history",
+            [_passes(_played(runs=RUNS))], ours,
+        )  # fmt: skip
+        others = [*_spline(), *_network(), _one_pass(), _live()]
+    return [*passes, linear, _shared_by_threads(), *others]
+
+
+def _limit(
+    work: str, floor: str, alone: list[Work], taken: Work, *, times: float = 1.0, per: int = 1,
+    repeats: int = REPEATS,
+) -> Limit:  # fmt: skip
+    """Time the floor's parts and the work in turns; `times` scales the floor, `per` divides both."""
+    for part in (*alone, taken):
+        part()
+    pairs = [
+        (times * sum(seconds(part) for part in alone) / per, seconds(taken) / per) for _ in range(repeats)
+    ]
+    return Limit(
+        work, floor, median(low for low, _ in pairs), median(high for _, high in pairs),
+        median(low / high for low, high in pairs),
+    )  # fmt: skip
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def _threads(number: int) -> Generator[None]:
     before = numba.get_num_threads()
-    numba.set_num_threads(1)
+    numba.set_num_threads(number)
     yield
     numba.set_num_threads(before)
 
 
-def _least(*works: Callable[[], object]) -> float:
-    """The least time of the works one after another."""
-    for work in works:
-        work()
-    return min(sum(seconds(work) for work in works) for _ in range(REPEATS))
+def _shared_by_threads() -> Limit:
+    threads = numba.get_num_threads()
+
+    def alone() -> None:
+        with _threads(1):
+            ours()
+
+    return _limit(
+        f"linear, exact MLE: ten runs, {threads} threads", "one thread's time, divided",
+        [alone], ours, times=1 / threads,
+    )  # fmt: skip
 
 
 def _shown(duration: float) -> str:
-    return f"{duration:.3g} s" if duration >= 0.1 else f"{1e6 * duration:.4g} µs"
+    if duration >= 1.0:
+        return f"{duration:.2f} s"
+    return f"{1e3 * duration:.3g} ms" if duration >= 1e-3 else f"{1e6 * duration:.3g} µs"
 
 
 # Exact maximum likelihood: passes over the history.
 
 
-def _played(mapping: str, post_serving: str, *, dim: int = 10) -> DuelingLearner:
-    """The learner of one run after its last round."""
-    played = scenario(1, mapping=mapping, dim=dim)
+def _played(
+    mapping: str = "none", post_serving: str = "none", *, runs: int = 1, dim: int = 10
+) -> DuelingLearner:
+    """The learner after its last round."""
+    played = scenario(runs, mapping=mapping, dim=dim)
     post_dim = played.world.post_dim
-    learner = rcdp_ucb(runs=1, context_dim=dim, post_dim=post_dim, post_serving=post_serving)
+    learner = rcdp_ucb(runs=runs, context_dim=dim, post_dim=post_dim, post_serving=post_serving)
     play(learner, played, horizon=HORIZON)
     return learner
 
 
-def _history(learner: DuelingLearner) -> tuple[MaximumLikelihood, IntArray]:
-    """The arrived votes, and the lengths of the history that the run's passes met, spread evenly."""
-    estimate = learner.estimate
-    assert isinstance(estimate, MaximumLikelihood)
-    return estimate, np.linspace(1, estimate.count[0], estimate.passes[0]).astype(np.int64)
+def _history(learner: DuelingLearner, run: int = 0) -> tuple[Array, Array, Array, IntArray]:
+    """Δz, weights and votes, and the lengths of history that the run's passes met, spread evenly."""
+    held = learner.estimate
+    assert isinstance(held, MaximumLikelihood)
+    lengths = np.linspace(1, held.count[run], held.passes[run]).astype(np.int64)
+    return held.z[run], held.weight[run], held.outcome[run], lengths
 
 
-def _passes(learner: DuelingLearner) -> float:
-    """As many passes as the run took."""
-    held, lengths = _history(learner)
-    z, weight, outcome, theta = held.z[0], held.weight[0], held.outcome[0], learner.theta[0]
-    return _least(lambda: _scores(z, weight, outcome, theta, lengths, np.empty_like(weight)))
+def _passes(learner: DuelingLearner) -> Work:
+    """As many passes as the learner's runs took, one run after another."""
+    held = [(_history(learner, run), learner.theta[run]) for run in range(learner.runs)]
+
+    def work() -> None:
+        for (z, weight, outcome, lengths), theta in held:
+            _scores(z, weight, outcome, theta, lengths, np.empty_like(weight))
+
+    return work
 
 
 def _pass(name: str, learner: DuelingLearner) -> Limit:
-    held, lengths = _history(learner)
-    z, weight, outcome, theta = held.z[0], held.weight[0], held.outcome[0], learner.theta[0]
-    room, out = np.empty_like(weight), np.empty_like(theta)
-    floor = _least(lambda: _exponentials(weight, lengths, room), lambda: _readings(z, weight, lengths, out))
-    taken = _least(lambda: _scores(z, weight, outcome, theta, lengths, room))
-    return Limit(
+    z, weight, _, lengths = _history(learner)
+    room, out = np.empty_like(weight), np.empty_like(learner.theta[0])
+    return _limit(
         f"{name}: a pass over the history", "one exponential a vote, two readings of the history",
-        floor / len(lengths), taken / len(lengths),
+        [lambda: _exponentials(weight, lengths, room), lambda: _readings(z, weight, lengths, out)],
+        _passes(learner), per=len(lengths),
     )  # fmt: skip
 
 
@@ -156,7 +180,8 @@ def _readings(z: Array, residual: Array, lengths: IntArray, out: Array) -> None:
 # The spline: one pair after another into the inverse.
 
 
-def _spline(learner: DuelingLearner) -> list[Limit]:
+def _spline() -> list[Limit]:
+    learner = _played("abs", "spline", runs=RUNS)
     model = learner.post_serving
     assert isinstance(model, SplineModel)
     inverse, coefficients = model.fit.inverse[0].copy(), model.fit.coefficients[0].copy()
@@ -165,15 +190,19 @@ def _spline(learner: DuelingLearner) -> list[Limit]:
     place = np.arange(dim) * knots + knots // 2
     position = np.repeat(np.stack([place, place + 1], axis=1).reshape(1, -1), 2, axis=0)
     value, y = np.full(position.shape, 0.5), np.zeros((2, coefficients.shape[1]))
-    absorbing = _least(lambda: _absorb_all(inverse, coefficients, position, value, y, HORIZON))
-    touching = _least(lambda: _touch(inverse, HORIZON))
-    run = _least(lambda: ours(runs=1, mapping="abs", post_serving="spline"))
+
+    def absorbing(pairs: int) -> Work:
+        return lambda: _absorb_all(inverse, coefficients, position, value, y, pairs)
+
     return [
-        Limit(
+        _limit(
             f"spline: a pair absorbed, {width} coefficients", "reading and writing the inverse once",
-            touching / HORIZON, absorbing / HORIZON,
+            [lambda: _touch(inverse, HORIZON)], absorbing(HORIZON), per=HORIZON,
         ),
-        Limit("abs, spline φ̂: a run", "its pairs absorbed and its passes", absorbing + _passes(learner), run),
+        _limit(
+            "abs, spline φ̂: ten runs", "their pairs absorbed and their passes",
+            [absorbing(RUNS * HORIZON), _passes(learner)], lambda: ours(mapping="abs", post_serving="spline"),
+        ),
     ]  # fmt: skip
 
 
@@ -204,36 +233,40 @@ def _network() -> list[Limit]:
 def _training(name: str, model: str, *, most: int) -> list[Limit]:
     held = _played("abs", model).post_serving.snapshot()
     rows = min(most, int(held["count"][0]) // 2)  # the mean over the rounds
-    step, products = _step(rows), _least(lambda: _products(rows))
-    run = min(seconds(lambda: _played("abs", model)) for _ in range(2))
+    steps = 200
     return [
-        Limit(f"network, {name}: a step on {rows} rows", "its matrix products", products, step),
-        Limit(f"abs, paper's MLP, {name}: a run", "two such steps a round", 2 * HORIZON * step, run),
-    ]
+        _limit(
+            f"network, {name}: a step on {rows} rows", "its matrix products",
+            [lambda: _products(rows, steps)], _training_steps(rows, steps), per=steps,
+        ),
+        _limit(
+            f"abs, paper's MLP, {name}: a run", "two such steps a round",
+            [_training_steps(rows, steps)], lambda: _played("abs", model),
+            times=2 * HORIZON / steps, repeats=3,
+        ),
+    ]  # fmt: skip
 
 
-def _step(count: int) -> float:
-    """One step of Adam on so many rows."""
+def _training_steps(count: int, steps: int) -> Work:
+    """So many steps of Adam on so many rows."""
     dim, parameters = 10, 11 * HIDDEN + HIDDEN * HIDDEN + HIDDEN + HIDDEN * 10 + 10
     rng = np.random.default_rng(0)
     state = [rng.normal(size=(1, parameters)).astype(np.float32) * scale for scale in (0.1, 0.0, 0.0)]
     rows = rng.normal(size=(1, count, dim + 1 + 10)).astype(np.float32)
-    weight, take = np.ones((1, count), np.float32), np.empty((1, 1, 0), np.int64)
-    one, step = np.zeros(1, np.int64), np.zeros(1, np.int64)
-    return _least(
-        lambda: train(one, *state, step, rows, weight, take, np.array([count]), HIDDEN, dim, 1, 1e-3)
-    )
+    weight, take = np.ones((1, count), np.float32), np.empty((1, steps, 0), np.int64)
+    one, step, counts = np.zeros(1, np.int64), np.zeros(1, np.int64), np.array([count])
+    return lambda: train(one, *state, step, rows, weight, take, counts, HIDDEN, dim, steps, 1e-3)
 
 
 @compiled
-def _products(count: int) -> None:
-    """The eight products of a step, chunk by chunk as the network takes its rows."""
+def _products(count: int, steps: int) -> None:
+    """The eight products of every step, chunk by chunk as the network takes its rows."""
     x, h, e = np.ones((64, 11), np.float32), np.ones((64, HIDDEN), np.float32), np.ones((64, 10), np.float32)
     W1, W2 = np.ones((11, HIDDEN), np.float32), np.ones((HIDDEN, HIDDEN), np.float32)
     W3, W3_back = np.ones((HIDDEN, 10), np.float32), np.ones((10, HIDDEN), np.float32)
     out, back = np.empty((64, HIDDEN), np.float32), np.empty((64, HIDDEN), np.float32)
     P1, P2, P3 = np.empty_like(W1), np.empty_like(W2), np.empty_like(W3)
-    for _ in range(0, count, 64):
+    for _ in range(steps * ((count + 63) // 64)):
         np.dot(x, W1, out)
         np.dot(h, W2, out)
         np.dot(h, W3, e)
@@ -249,14 +282,11 @@ def _products(count: int) -> None:
 
 def _one_pass() -> Limit:
     rounds = 100_000
-    alone = _least(lambda: _moves(np.eye(10), np.ones((10, 10)), 0.01 * np.ones(10), rounds))
-    taken = _least(lambda: ours(runs=1, horizon=rounds, estimate="one-pass"))
-    return Limit(
-        "linear, one pass: a round",
-        "its challenger and the moves of V, W and H",
-        alone / rounds,
-        taken / rounds,
-    )
+    return _limit(
+        "linear, one pass: a round", "its challenger and the moves of V, W and H",
+        [lambda: _moves(np.eye(10), np.ones((10, 10)), 0.01 * np.ones(10), rounds)],
+        lambda: ours(runs=1, horizon=rounds, estimate="one-pass"), per=rounds,
+    )  # fmt: skip
 
 
 @compiled
@@ -271,16 +301,15 @@ def _moves(inverse: Array, z: Array, dz: Array, times: int) -> int:
 
 
 def _live() -> Limit:
-    rounds, steps = 20_000, live.ours()
     world = scenario(1, dim=live.DIM)
 
     def compiled_rounds() -> object:
         learner = rcdp_ucb(runs=1, context_dim=live.DIM, estimate="one-pass", distinct_pair=True)
-        return play(learner, world, horizon=rounds)
+        return play(learner, world, horizon=live.STEPS)
 
-    return Limit(
+    return _limit(
         f"live, K = {live.ARMS}, d = {live.DIM}: a decision", "the same round in the compiled loop",
-        _least(compiled_rounds) / rounds, _least(steps) / live.STEPS,
+        [compiled_rounds], live.ours(), per=live.STEPS,
     )  # fmt: skip
 
 

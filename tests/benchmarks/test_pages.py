@@ -24,7 +24,7 @@ def test_a_table_replaces_what_stood_between_its_marks(page: Path) -> None:
 
 
 def test_a_limit_says_what_share_of_the_work_it_is(page: Path) -> None:
-    write_limits(page, [Limit("a run", "its passes", alone=2e-6, taken=8e-6)])
+    write_limits(page, [Limit("a run", "its passes", alone=2e-6, taken=8e-6, share=0.25)])
     row = "| a run | its passes | 2 µs | 8 µs | 25% |"
     assert row in page.read_text().split("<!-- limits -->")[1]
     assert "old" in page.read_text()
