@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -95,14 +94,13 @@ def endless(repeats: int) -> Row:
     def play(rounds: int) -> float:
         return seconds(lambda: ours(runs=1, horizon=rounds, estimate="one-pass")) / rounds
 
-    play(short)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     pairs: list[tuple[float, float]] = []
     for _ in range(repeats):
         earlier = [play(short) for _ in range(plays)]
         slow = play(long)
         pairs.append((slow, mean(earlier + [play(short) for _ in range(plays)])))
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    one_pass = "runs=1, estimate='one-pass'"
+    grown = peak_memory(f"{one_pass}, horizon={long}") - peak_memory(f"{one_pass}, horizon={short}")
     ratios = [slow / fast for slow, fast in pairs]
     return Row(
         f"linear, one pass, 10⁶ rounds, one run (memory grew by {grown:.0f} MB)", "itself at 10⁴ rounds",
@@ -122,14 +120,15 @@ def dimension(repeats: int) -> Row:
     )  # fmt: skip
 
 
-def peak_memory() -> float:
-    """MB at the peak of a process of its own that plays 10 runs, T = 2000, d = 90."""
+def peak_memory(arguments: str) -> float:
+    """MB at the peak of a process of its own that calls `ours` so."""
+    # Not ru_maxrss: a child's begins at what its parent held.
     code = (
-        "import resource; from benchmarks.laboratory import ours; ours(dim=90); "
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+        f"from benchmarks.laboratory import ours; ours({arguments}); "
+        "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
     )
     told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    return float(told.stdout)
+    return float(told.stdout) / 1024
 
 
 @dataclass(frozen=True)
