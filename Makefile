@@ -3,17 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-KERNELS := $(VENV)/.kernels
 
 .PHONY: demo test test-long check bench format clean
 
-demo: $(KERNELS)
+demo: $(READY)
 	$(BIN)/duelwise demo
 
-test: $(KERNELS)
+test: $(READY)
 	$(BIN)/python -m pytest -n 2
 
-test-long: $(KERNELS)
+test-long: $(READY)
 	$(BIN)/python -m pytest -m long
 
 check: $(READY)
@@ -22,7 +21,7 @@ check: $(READY)
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
-bench: $(KERNELS)
+bench: $(READY)
 	$(BIN)/pip install -q -c constraints.txt -e '.[bench]'
 	$(BIN)/python -m benchmarks --page docs/performance.md
 	$(BIN)/python -m benchmarks.limits --page docs/performance.md
@@ -41,8 +40,3 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install -q -c constraints.txt torch==2.13.0
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev]'
 	touch $(READY)
-
-# A compiled kernel on disk does not know that a kernel it calls has changed.
-$(KERNELS): $(READY) $(shell find src -name '*.py')
-	find src -name '*.nb[ci]' -delete
-	touch $(KERNELS)
