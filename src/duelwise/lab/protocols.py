@@ -110,7 +110,7 @@ class FairProtocol:
         trials = self._trials(panel, name, variant, post_serving)
         best = min(trials, key=lambda trial: float(finals(trial.cell).mean()))
         learner = _fair(panel.task, name, variant, post_serving)
-        return _set(learner, panel.problem, best.exploration_width, best.clip_rule)
+        return tuned(learner, panel.problem, best.exploration_width, best.clip_rule)
 
     def _trials(self, panel: Panel, name: str, variant: str, post_serving: str) -> list[Trial]:
         problem = replace(panel.task.problem(panel.regime), horizon=self.search_horizon)
@@ -120,7 +120,7 @@ class FairProtocol:
             Trial(
                 task=panel.task.name, regime=panel.regime, variant=variant, method=name,
                 exploration_width=width, clip_rule=rule,
-                cell=Cell(problem=problem, method=_set(learner, problem, width, rule), runs=self.held_out),
+                cell=Cell(problem=problem, method=tuned(learner, problem, width, rule), runs=self.held_out),
             )
             for width, rule in product(self.widths, rules)
         ]  # fmt: skip
@@ -139,7 +139,7 @@ def _fair(task: Task, name: str, variant: str, post_serving: str) -> Method:
     )
 
 
-def _set(method: Method, problem: Problem, width: float, rule: str | None) -> Method:
+def tuned(method: Method, problem: Problem, width: float, rule: str | None) -> Method:
     """The method with a width, and with the clip that a rule gives in this problem."""
     clip = None
     if rule is not None:
