@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from duelwise import kernels
 from duelwise.lab.rollout import play
 from duelwise.lab.scenario import Scenario
 from duelwise.lab.simulation import Trajectory, simulate
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from duelwise.stream import DecisionStream
 
 __version__ = version("duelwise")
-kernels.drop_stale(Path(__file__).parent)  # before any of them is called and looked up on disk
 
 __all__ = [
     "RECIPES",

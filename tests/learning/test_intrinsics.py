@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba.core import cgutils, types
 from numba.core.errors import TypingError
+from numba.extending import intrinsic
 
 from duelwise.lab.rolling import Record
 from duelwise.learning.compiled import compiled
 from duelwise.learning.intrinsics import LANES, borrowed, fused, row_sums
 from duelwise.randomness import generator
+from duelwise.types import AnyArray
 
 
 @compiled
@@ -21,6 +26,26 @@ def add_up(kept: Record) -> float:
     kept = borrowed(kept)
     kept.distinct_regret[0, 0] += 1.0
     return kept.regret.sum()
+
+
+@intrinsic
+def _has_owner(_context: Any, array: Any) -> Any:
+    def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return cgutils.is_not_null(
+            builder, target.make_array(signature.args[0])(target, builder, args[0]).meminfo
+        )
+
+    return types.boolean(array), generate
+
+
+@numba.njit
+def owned(kept: Record) -> int:
+    return _has_owner(kept.regret) + _has_owner(kept.distinct_regret) + _has_owner(kept.arms)
+
+
+@numba.njit
+def owned_when_borrowed(kept: Record) -> int:
+    return owned(borrowed(kept))
 
 
 def once_rounded(a: float, b: float, c: float) -> float:
@@ -63,9 +88,19 @@ def test_sums_read_nothing_beyond_n() -> None:
     np.testing.assert_array_equal(out, 22.0)
 
 
-def test_a_table_that_is_not_contiguous_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("z", "r"),
+    [
+        (np.ones((8, 8))[:, ::2], np.ones(4)),
+        (np.ones((8, 4), np.float32), np.ones(4, np.float32)),
+        (np.ones((8, 4)), np.ones(4, np.int64)),
+        (np.ones((8, 4)), np.ones(8)[::2]),
+    ],
+    ids=["gaps in z", "single precision", "whole numbers", "gaps in r"],
+)
+def test_any_other_memory_than_the_sums_can_read_is_refused(z: AnyArray, r: AnyArray) -> None:
     with pytest.raises(TypingError):
-        row_sums(np.ones((8, 8))[:, ::2], np.ones(4), 4, np.empty(8))
+        row_sums(z, r, 4, np.empty(8))
 
 
 def test_borrowed_arrays_are_the_same_memory_and_stay_alive() -> None:
@@ -73,3 +108,9 @@ def test_borrowed_arrays_are_the_same_memory_and_stay_alive() -> None:
     for _ in range(1000):  # a reference given back too often would free the arrays
         assert add_up(kept) == 6.0
     assert kept.distinct_regret[0, 0] == 1000.0
+
+
+def test_borrowed_arrays_have_no_owner_to_count() -> None:
+    kept = Record(np.ones((2, 3)), np.zeros((2, 3)), np.zeros((2, 3, 2), np.int32))
+    assert owned(kept) == 3
+    assert owned_when_borrowed(kept) == 0

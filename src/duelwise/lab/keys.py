@@ -5,11 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import lru_cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 
 from duelwise.lab.experiment import Cell
 from duelwise.lab.play import versions
+from duelwise.sources import digest, source, sources
 
 AFTER = (
     "captions.py", "claims.py", "comparison.py", "contest.py", "costs.py", "figures.py", "files.py",
@@ -17,22 +16,14 @@ AFTER = (
     "report.py", "results.py", "runner.py", "store.py", "study.py", "style.py", "summary.py", "tables.py",
 )  # fmt: skip
 """Files of the laboratory that decide what is played and what is made of it, not how it is played."""
-SHARED = ("randomness.py", "types.py", "errors.py")
+SHARED = ("randomness.py", "types.py", "errors.py", "sources.py")
 
 
 @lru_cache(maxsize=1)
 def code_digest() -> str:
     """sha256 over the source files on the simulated path; a new file counts until it is known not to."""
-    root = files("duelwise")
-    sources = _sources(root.joinpath("learning"), "learning")
-    sources += [
-        (name, file) for name, file in _sources(root.joinpath("lab"), "lab") if file.name not in AFTER
-    ]
-    sources += [(name, root.joinpath(name)) for name in SHARED]
-    total = hashlib.sha256()
-    for name, source in sorted(sources):
-        total.update(name.encode() + b"\0" + source.read_bytes() + b"\0")
-    return total.hexdigest()
+    laboratory = [found for found in sources("lab") if found[1].name not in AFTER]
+    return digest([*sources("learning"), *laboratory, *map(source, SHARED)])
 
 
 def provenance(cell: Cell) -> dict[str, str]:
@@ -48,14 +39,3 @@ def key(cell: Cell) -> str:
 def key_of(canonical: str, stands_on: dict[str, str]) -> str:
     """sha256 of a cell's canonical text and of what it stands on."""
     return hashlib.sha256(f"{canonical}\n{json.dumps(stands_on, sort_keys=True)}".encode()).hexdigest()
-
-
-def _sources(folder: Traversable, prefix: str) -> list[tuple[str, Traversable]]:
-    found: list[tuple[str, Traversable]] = []
-    for entry in folder.iterdir():
-        name = f"{prefix}/{entry.name}"
-        if entry.is_dir() and entry.name != "__pycache__":
-            found += _sources(entry, name)
-        elif entry.name.endswith(".py"):
-            found.append((name, entry))
-    return found

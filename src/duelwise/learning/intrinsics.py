@@ -41,7 +41,8 @@ def _sums_over(rows: int) -> Callable[..., Any]:
     """(z, first, r, n) → Σ_{i<n} z[first + row, i] r[i] for `rows` rows, n a multiple of LANES."""
 
     def sums(_context: Any, z: Any, _first: Any, r: Any, _n: Any) -> Any:
-        if z.layout != "C" or r.layout != "C":
+        expected = types.Array(types.float64, 2, "C"), types.Array(types.float64, 1, "C")
+        if (z, r) != expected:
             return None  # numba then says that it knows no such function
 
         def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
