@@ -3,8 +3,8 @@
     python tools/search_edges.py results
 
 Every search of the fair studies in the folder whose best width was the smallest or the largest of
-the grid is gone on with, three and ten times as far, on the same held-out runs. The table goes
-into docs/reproduction.md, between its marks.
+the grid is gone on with, three and ten times as far, on the same held-out runs and at the same clip.
+The table goes into docs/reproduction.md, between its marks.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from duelwise.lab.keys import code_digest
 from duelwise.lab.paper import figures_named
 from duelwise.lab.play import play
 from duelwise.lab.protocols import FairProtocol, Trial, tuned
@@ -94,6 +95,10 @@ def table(found: list[Edge], searches: int) -> str:
 
 if __name__ == "__main__":
     fair = [record for record in records_in(Path(sys.argv[1])) if record.protocol == "fair"]
+    if any(record.code != code_digest() for record in fair):
+        sys.exit(
+            "The search was played with other code. Play it again: duelwise reproduce all --protocol fair"
+        )
     found = [edge for record in fair for edge in edges(record)]
     searches = sum(tried.chosen for record in fair for tried in record.tried)
     before, rest = PAGE.read_text().split(BEGIN)

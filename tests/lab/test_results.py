@@ -109,7 +109,7 @@ def test_the_gap_widens_only_if_it_grows_by_more_than_chance(spread: float, hold
         finals["E.2", f"Stochastic: d = {dim}", "rcdp-ucb"] = [500.0, 500.0, 500.0]
         finals["E.2", f"Stochastic: d = {dim}", "rcdb"] = rival if dim < 30 else rival[::-1]
     verdict = judge(made_up(finals))[2]
-    assert "100, 110, 120 (from first to last +20" in verdict.evidence
+    assert "d = 10, 20, 30: 100, 110, 120 (from first to last +20" in verdict.evidence
     assert verdict.holds is holds
 
 
