@@ -23,24 +23,18 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import live
+from benchmarks.floors import HIDDEN, absorb_all, exponentials, moves, products, readings, scores, touch
 from benchmarks.laboratory import HORIZON, RUNS, ours, scenario
 from benchmarks.timing import seconds, write_between_marks
 from duelwise.lab.rollout import play
-from duelwise.learning.compiled import compiled
-from duelwise.learning.equations import add_duel, second_arm
 from duelwise.learning.estimation import MaximumLikelihood
-from duelwise.learning.intrinsics import row_sums
 from duelwise.learning.learner import DuelingLearner
-from duelwise.learning.links import LOGISTIC, logistic
-from duelwise.learning.maximum_likelihood import score
 from duelwise.learning.post_serving.network import train
-from duelwise.learning.post_serving.recursive import absorb
 from duelwise.learning.post_serving.spline import SplineModel
 from duelwise.learning.recipes import rcdp_ucb
 from duelwise.types import Array, IntArray
 
 REPEATS = 9
-HIDDEN = 64  # of the paper's network
 NEAR = 400  # votes whose features stay in the first cache at d = 10
 Work = Callable[[], object]
 
@@ -148,7 +142,7 @@ def _passes(learner: DuelingLearner) -> Work:
 
     def work() -> None:
         for (z, weight, outcome, lengths), theta in held:
-            _scores(z, weight, outcome, theta, lengths, np.empty_like(weight))
+            scores(z, weight, outcome, theta, lengths, np.empty_like(weight))
 
     return work
 
@@ -161,7 +155,7 @@ def _sums(learner: DuelingLearner) -> Limit:
     times = np.full(int(lengths.sum()) // NEAR, NEAR, dtype=np.int64)
     return _limit(
         f"linear, d = {len(out)}: a pass's sums", f"as many products on {NEAR} votes",
-        [lambda: _readings(near, columns, times, out)], lambda: _readings(z, weight, lengths, out),
+        [lambda: readings(near, columns, times, out)], lambda: readings(z, weight, lengths, out),
         per=2 * len(lengths),
     )  # fmt: skip
 
@@ -171,31 +165,9 @@ def _pass(dim: int, learner: DuelingLearner) -> Limit:
     room, out = np.empty_like(weight), np.empty_like(learner.theta[0])
     return _limit(
         f"linear, d = {dim}: a pass over the history", "its exponentials and two sums, each by itself",
-        [lambda: _exponentials(weight, lengths, room), lambda: _readings(z, weight, lengths, out)],
+        [lambda: exponentials(weight, lengths, room), lambda: readings(z, weight, lengths, out)],
         _passes(learner), per=len(lengths),
     )  # fmt: skip
-
-
-@compiled
-def _scores(z: Array, weight: Array, outcome: Array, theta: Array, lengths: IntArray, room: Array) -> float:
-    out, total = np.empty_like(theta), 0.0
-    for n in lengths:
-        total += score(z, weight, outcome, n, theta, 1.0, LOGISTIC, room, out)
-    return total
-
-
-@compiled
-def _exponentials(margins: Array, lengths: IntArray, out: Array) -> None:
-    for n in lengths:
-        for i in range(n):
-            out[i] = logistic(margins[i])
-
-
-@compiled
-def _readings(z: Array, residual: Array, lengths: IntArray, out: Array) -> None:
-    for n in lengths:
-        for _ in range(2):
-            row_sums(z, residual, n, out)
 
 
 # The spline: one pair after another into the inverse.
@@ -213,32 +185,18 @@ def _spline() -> list[Limit]:
     value, y = np.full(position.shape, 0.5), np.zeros((2, coefficients.shape[1]))
 
     def absorbing(pairs: int) -> Work:
-        return lambda: _absorb_all(inverse, coefficients, position, value, y, pairs)
+        return lambda: absorb_all(inverse, coefficients, position, value, y, pairs)
 
     return [
         _limit(
             f"spline: a pair absorbed, {width} coefficients", "reading and writing the inverse once",
-            [lambda: _touch(inverse, HORIZON)], absorbing(HORIZON), per=HORIZON,
+            [lambda: touch(inverse, HORIZON)], absorbing(HORIZON), per=HORIZON,
         ),
         _limit(
             "abs, spline φ̂: ten runs", "their pairs absorbed and their passes",
             [absorbing(RUNS * HORIZON), _passes(learner)], lambda: ours(mapping="abs", post_serving="spline"),
         ),
     ]  # fmt: skip
-
-
-@compiled
-def _absorb_all(A: Array, B: Array, position: IntArray, value: Array, y: Array, times: int) -> None:
-    for _ in range(times):
-        absorb(A, B, position, value, y)
-
-
-@compiled
-def _touch(matrix: Array, times: int) -> None:
-    flat = matrix.ravel()
-    for _ in range(times):
-        for i in range(flat.shape[0]):
-            flat[i] = -flat[i]
 
 
 # The network: matrix products.
@@ -258,7 +216,7 @@ def _training(name: str, model: str, *, most: int) -> list[Limit]:
     return [
         _limit(
             f"network, {name}: a step on {rows} rows", "its matrix products",
-            [lambda: _products(rows, steps)], _training_steps(rows, steps), per=steps,
+            [lambda: products(rows, steps)], _training_steps(rows, steps), per=steps,
         ),
         _limit(
             f"abs, paper's MLP, {name}: a run", "two such steps a round",
@@ -279,25 +237,6 @@ def _training_steps(count: int, steps: int) -> Work:
     return lambda: train(one, *state, step, rows, weight, take, counts, HIDDEN, dim, steps, 1e-3)
 
 
-@compiled
-def _products(count: int, steps: int) -> None:
-    """The eight products of every step, chunk by chunk as the network takes its rows."""
-    x, h, e = np.ones((64, 11), np.float32), np.ones((64, HIDDEN), np.float32), np.ones((64, 10), np.float32)
-    W1, W2 = np.ones((11, HIDDEN), np.float32), np.ones((HIDDEN, HIDDEN), np.float32)
-    W3, W3_back = np.ones((HIDDEN, 10), np.float32), np.ones((10, HIDDEN), np.float32)
-    out, back = np.empty((64, HIDDEN), np.float32), np.empty((64, HIDDEN), np.float32)
-    P1, P2, P3 = np.empty_like(W1), np.empty_like(W2), np.empty_like(W3)
-    for _ in range(steps * ((count + 63) // 64)):
-        np.dot(x, W1, out)
-        np.dot(h, W2, out)
-        np.dot(h, W3, e)
-        np.dot(h.T, e, P3)
-        np.dot(e, W3_back, back)
-        np.dot(h.T, back, P2)
-        np.dot(back, W2, out)
-        np.dot(x.T, out, P1)
-
-
 # One pass and live decisions: small matrices, and the way to them.
 
 
@@ -305,20 +244,9 @@ def _one_pass() -> Limit:
     rounds = 100_000
     return _limit(
         "linear, one pass: a round", "its challenger and the moves of V, W and H",
-        [lambda: _moves(np.eye(10), np.ones((10, 10)), 0.01 * np.ones(10), rounds)],
+        [lambda: moves(np.eye(10), np.ones((10, 10)), 0.01 * np.ones(10), rounds)],
         lambda: ours(runs=1, horizon=rounds, estimate="one-pass"), per=rounds,
     )  # fmt: skip
-
-
-@compiled
-def _moves(inverse: Array, z: Array, dz: Array, times: int) -> int:
-    matrix, other = np.linalg.inv(inverse), inverse.copy()
-    total = 0
-    for _ in range(times):
-        total += second_arm(z, dz, inverse, 0, 1.0, True)
-        for _ in range(3):
-            add_duel(matrix, other, dz, 1e-9)
-    return total
 
 
 def _live() -> Limit:
