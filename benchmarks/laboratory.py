@@ -11,12 +11,12 @@ import numpy as np
 
 from benchmarks.literal import literal
 from benchmarks.timing import Row, compare, seconds
-from duelwise.lab.corruptions import StrategicCorruption
-from duelwise.lab.delays import GaussianDelay
-from duelwise.lab.rollout import play
-from duelwise.lab.scenario import Scenario
-from duelwise.lab.simulation import Trajectory
-from duelwise.lab.world import LinearWorld
+from duelwise.lab.play.corruptions import StrategicCorruption
+from duelwise.lab.play.delays import GaussianDelay
+from duelwise.lab.play.rollout import play
+from duelwise.lab.play.scenario import Scenario
+from duelwise.lab.play.simulation import Trajectory
+from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.recipes import rcdp_ucb
 from duelwise.types import Contexts, Duel
 

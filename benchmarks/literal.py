@@ -16,10 +16,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from duelwise.lab.corruptions import StrategicCorruption
-from duelwise.lab.delays import GaussianDelay, StrategicDelay
-from duelwise.lab.scenario import Scenario
-from duelwise.lab.world import LinearWorld, World
+from duelwise.lab.play.corruptions import StrategicCorruption
+from duelwise.lab.play.delays import GaussianDelay, StrategicDelay
+from duelwise.lab.play.scenario import Scenario
+from duelwise.lab.play.world import World
+from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.types import Array, IntArray, Served, Votes
 
 TOLERANCE = 1e-7  # on the gradient of the weighted loss

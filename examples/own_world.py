@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from duelwise.lab.world import Truth
+from duelwise.lab.play.world import Truth
 from duelwise.randomness import generator
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from duelwise import LinearWorld, play, recipe
-from duelwise.lab.corruptions import StrategicCorruption
-from duelwise.lab.delays import GaussianDelay, StrategicDelay
+from duelwise.lab.play.corruptions import StrategicCorruption
+from duelwise.lab.play.delays import GaussianDelay, StrategicDelay
 from duelwise.storage import open_store
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.transfer import export_lines

@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from duelwise.lab.results import Results
-from duelwise.lab.summary import markdown
+from duelwise.lab.report.results import Results
+from duelwise.lab.report.summary import markdown
 
 PAGE = Path(__file__).parent.parent / "docs" / "reproduction.md"
 BEGIN, END = "<!-- numbers: begin -->\n", "<!-- numbers: end -->"

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from duelwise.lab.keys import code_digest
-from duelwise.lab.paper import figures_named
-from duelwise.lab.play import play
-from duelwise.lab.protocols import FairProtocol, Trial, tuned
-from duelwise.lab.records import Record, Tried, records_in
-from duelwise.lab.style import NAMES
-from duelwise.lab.tables import Table
+from duelwise.lab.cells.playing import play
+from duelwise.lab.paper.figures import figures_named
+from duelwise.lab.paper.protocols import FairProtocol, Trial, tuned
+from duelwise.lab.paper.records import Record, Tried, records_in
+from duelwise.lab.report.style import NAMES
+from duelwise.lab.report.tables import Table
+from duelwise.lab.sweep.keys import code_digest
 
 PAGE = Path(__file__).parent.parent / "docs" / "reproduction.md"
 BEGIN, END = "<!-- edges: begin -->\n", "<!-- edges: end -->"

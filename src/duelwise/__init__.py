@@ -10,10 +10,10 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from duelwise.lab.rollout import play
-from duelwise.lab.scenario import Scenario
-from duelwise.lab.simulation import Trajectory, simulate
-from duelwise.lab.world import LinearWorld
+from duelwise.lab.play.rollout import play
+from duelwise.lab.play.scenario import Scenario
+from duelwise.lab.play.simulation import Trajectory, simulate
+from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.learner import DuelingLearner, Learner
 from duelwise.learning.recipes import RECIPES, colstim, max_inp, max_pair_ucb, rcdb, rcdp_ucb, recipe
 from duelwise.types import Contexts, Duel, Votes

@@ -7,9 +7,10 @@ from types import ModuleType
 
 import pytest
 
-from duelwise.lab.scenario import Scenario
-from duelwise.lab.simulation import simulate
-from duelwise.lab.world import LinearWorld, World
+from duelwise.lab.play.scenario import Scenario
+from duelwise.lab.play.simulation import simulate
+from duelwise.lab.play.world import World
+from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.recipes import rcdp_ucb
 from duelwise.testing.learning import SelectionConformance
 from duelwise.testing.worlds import WorldConformance

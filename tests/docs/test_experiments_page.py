@@ -11,10 +11,10 @@ import pytest
 import typer
 
 from duelwise.cli import reproduce
-from duelwise.lab.datasets import DATASETS
-from duelwise.lab.experiment import Method, decode_experiment
-from duelwise.lab.paper import FIGURES
-from duelwise.lab.problem import CORRUPTIONS, DELAYS, WORLDS
+from duelwise.lab.cells.experiment import Method, decode_experiment
+from duelwise.lab.cells.problem import CORRUPTIONS, DELAYS, WORLDS
+from duelwise.lab.paper.figures import FIGURES
+from duelwise.lab.worlds.datasets import DATASETS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text()
 

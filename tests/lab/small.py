@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from duelwise.lab.corruptions import StrategicCorruption
-from duelwise.lab.delays import StrategicDelay
-from duelwise.lab.experiment import Cell, Method
-from duelwise.lab.paper import FIGURES, Figure, Panel
-from duelwise.lab.play import Curve
-from duelwise.lab.problem import Problem, Synthetic
-from duelwise.lab.results import Line, Results
+from duelwise.lab.cells.experiment import Cell, Method
+from duelwise.lab.cells.playing import Curve
+from duelwise.lab.cells.problem import Problem, Synthetic
+from duelwise.lab.paper.figures import FIGURES, Figure, Panel
+from duelwise.lab.play.corruptions import StrategicCorruption
+from duelwise.lab.play.delays import StrategicDelay
+from duelwise.lab.report.results import Line, Results
 
 PROBLEM = Problem(
     world=Synthetic(context_dim=3, arms=4),

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duelwise.errors import InvalidInput
-from duelwise.lab.channel import Channel
-from duelwise.lab.corruptions import (
+from duelwise.lab.play.channel import Channel
+from duelwise.lab.play.corruptions import (
     CorruptionModel,
     LateCorruption,
     LeverageCorruption,
@@ -17,7 +17,7 @@ from duelwise.lab.corruptions import (
     RandomCorruption,
     StrategicCorruption,
 )
-from duelwise.lab.delays import (
+from duelwise.lab.play.delays import (
     UNLIMITED,
     BlindPhase,
     ConstantDelay,

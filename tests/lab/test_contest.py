@@ -50,7 +50,7 @@ def test_only_rcdp_ucb_sees_what_comes_after_serving_in_pre_serving(tmp_path: Pa
 
 
 def test_fair_tunes_and_says_what_it_chose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from duelwise.lab import protocols
+    from duelwise.lab.paper import protocols
 
     short = protocols.FairProtocol(widths=(0.1, 1.0), held_out=(1000, 1001), search_horizon=30)
     monkeypatch.setitem(protocols.PROTOCOLS, "fair", short)

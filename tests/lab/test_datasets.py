@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from duelwise.errors import InvalidInput, UnknownName
-from duelwise.lab import datasets
-from duelwise.lab.datasets import DATASETS, load
-from duelwise.lab.labelled import Labelled, Spreadsheet
-from duelwise.lab.world import World
+from duelwise.lab.play.world import World
+from duelwise.lab.worlds import datasets
+from duelwise.lab.worlds.datasets import DATASETS, load
+from duelwise.lab.worlds.labelled import Labelled, Spreadsheet
 from duelwise.testing.worlds import WorldConformance
 
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from small import PROBLEM, cells
 
 from duelwise.errors import InvalidInput, UnknownName
-from duelwise.lab.corruptions import LateCorruption, RandomCorruption, StrategicCorruption
-from duelwise.lab.delays import GaussianDelay, NoDelay, ParetoDelay, StrategicDelay
-from duelwise.lab.experiment import Cell, Method, decode_cell, decode_experiment
-from duelwise.lab.labelled import Labelled
-from duelwise.lab.problem import Problem, Synthetic
+from duelwise.lab.cells.experiment import Cell, Method, decode_cell, decode_experiment
+from duelwise.lab.cells.problem import Problem, Synthetic
+from duelwise.lab.play.corruptions import LateCorruption, RandomCorruption, StrategicCorruption
+from duelwise.lab.play.delays import GaussianDelay, NoDelay, ParetoDelay, StrategicDelay
+from duelwise.lab.worlds.labelled import Labelled
 
 worlds = st.one_of(
     st.builds(

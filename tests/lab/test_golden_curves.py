@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from tools.golden import CELLS, curve
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from duelwise.errors import InvalidInput, UnknownName
-from duelwise.lab.mappings import MAPPINGS, Mapping, bound_of, mapping_named
+from duelwise.lab.worlds.mappings import MAPPINGS, Mapping, bound_of, mapping_named
 
 X = np.array([-2.0, 0.25, 3.0])
 WRITTEN_OUT = {

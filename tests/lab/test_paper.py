@@ -7,11 +7,11 @@ import math
 import pytest
 
 from duelwise.errors import UnknownName
-from duelwise.lab.corruptions import StrategicCorruption
-from duelwise.lab.delays import GaussianDelay, StrategicDelay
-from duelwise.lab.labelled import Labelled
-from duelwise.lab.paper import FIGURES, METHODS, figures_named
-from duelwise.lab.problem import Synthetic, sizes
+from duelwise.lab.cells.problem import Synthetic, sizes
+from duelwise.lab.paper.figures import FIGURES, METHODS, figures_named
+from duelwise.lab.play.corruptions import StrategicCorruption
+from duelwise.lab.play.delays import GaussianDelay, StrategicDelay
+from duelwise.lab.worlds.labelled import Labelled
 
 LABELS = {
     "1": "ablation", "2": "robustness_results", "3": "robustness_results2",

@@ -6,10 +6,10 @@ import numba
 import pytest
 from small import cells
 
-from duelwise.lab import rollout
-from duelwise.lab.play import play
-from duelwise.lab.scenario import Scenario
-from duelwise.lab.simulation import Trajectory
+from duelwise.lab.cells.playing import play
+from duelwise.lab.play import rollout
+from duelwise.lab.play.scenario import Scenario
+from duelwise.lab.play.simulation import Trajectory
 from duelwise.learning.learner import Learner
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from duelwise.errors import UnknownName
-from duelwise.lab.experiment import Cell, Method
-from duelwise.lab.paper import FIGURES, METHODS
-from duelwise.lab.protocols import (
+from duelwise.lab.cells.experiment import Cell, Method
+from duelwise.lab.paper.figures import FIGURES, METHODS
+from duelwise.lab.paper.protocols import (
     CLIP_RULES,
     DISTINCT,
     SELF_DUELS,

@@ -16,12 +16,12 @@ import pytest
 from small import PROBLEM
 
 from duelwise.errors import InvalidInput
-from duelwise.lab.answers import Answers
-from duelwise.lab.experiment import Cell, Method
-from duelwise.lab.play import play
-from duelwise.lab.recorded import RecordedVotes, StrengthFit, VoteRecord
-from duelwise.lab.trains import TrainChoices
-from duelwise.lab.world import World
+from duelwise.lab.cells.experiment import Cell, Method
+from duelwise.lab.cells.playing import play
+from duelwise.lab.play.world import World
+from duelwise.lab.worlds.answers import Answers
+from duelwise.lab.worlds.recorded import RecordedVotes, StrengthFit, VoteRecord
+from duelwise.lab.worlds.trains import TrainChoices
 from duelwise.testing.worlds import WorldConformance
 
 FOLDER = str(Path(__file__).parent / "answers_fixture")

@@ -11,15 +11,15 @@ import pytest
 from small import shrunk
 
 from duelwise.errors import InvalidInput
-from duelwise.lab.interactive import chart
-from duelwise.lab.paper import FIGURES
-from duelwise.lab.protocols import FairProtocol, PaperProtocol
-from duelwise.lab.report import page, write_report
-from duelwise.lab.results import Results
-from duelwise.lab.runner import Runner
-from duelwise.lab.store import Store
-from duelwise.lab.study import Study, conduct
-from duelwise.lab.summary import markdown
+from duelwise.lab.paper.figures import FIGURES
+from duelwise.lab.paper.protocols import FairProtocol, PaperProtocol
+from duelwise.lab.paper.study import Study, conduct
+from duelwise.lab.report.html import page, write_report
+from duelwise.lab.report.interactive_charts import chart
+from duelwise.lab.report.results import Results
+from duelwise.lab.report.summary import markdown
+from duelwise.lab.sweep.runner import Runner
+from duelwise.lab.sweep.store import Store
 
 FAIR = FairProtocol(widths=(0.1,), held_out=(1000, 1001), search_horizon=10)
 

@@ -12,12 +12,12 @@ from scipy import stats
 from small import made_up
 
 from duelwise.errors import InvalidInput
-from duelwise.lab.claims import growth, judge, lowest_by_figure, network_cost
-from duelwise.lab.comparison import contrast_table, published_table
-from duelwise.lab.figures import plot_contrasts, plot_finals, plot_regret, save_figure
-from duelwise.lab.published import agrees, published
-from duelwise.lab.results import interval
-from duelwise.lab.tables import Budgets, bounds_table, datasets_table, finals_table, settings_table
+from duelwise.lab.paper.published import agrees, published
+from duelwise.lab.report.claims import growth, judge, lowest_by_figure, network_cost
+from duelwise.lab.report.comparison import contrast_table, published_table
+from duelwise.lab.report.results import interval
+from duelwise.lab.report.static_charts import plot_contrasts, plot_finals, plot_regret, save_figure
+from duelwise.lab.report.tables import Budgets, bounds_table, datasets_table, finals_table, settings_table
 
 FINALS = {
     ("1", "Strategic", "rcdp-ucb"): [460.0, 470.0, 480.0],

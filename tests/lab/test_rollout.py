@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from duelwise.lab import corruptions, delays
-from duelwise.lab.rollout import knows, play, rollout
-from duelwise.lab.scenario import Scenario
-from duelwise.lab.simulation import simulate
-from duelwise.lab.world import LinearWorld
+from duelwise.lab.play import corruptions, delays
+from duelwise.lab.play.rollout import knows, play, rollout
+from duelwise.lab.play.scenario import Scenario
+from duelwise.lab.play.simulation import simulate
+from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.recipes import RECIPES, rcdp_ucb, recipe
 

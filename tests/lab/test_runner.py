@@ -16,15 +16,15 @@ import pytest
 from small import PROBLEM, cells, shrunk
 
 from duelwise.errors import DuelwiseError, InvalidInput
-from duelwise.lab import runner as runner_module
-from duelwise.lab.experiment import Cell, Method
-from duelwise.lab.keys import key
-from duelwise.lab.play import play
-from duelwise.lab.protocols import FairProtocol, PaperProtocol
-from duelwise.lab.records import path_of, read_record
-from duelwise.lab.runner import Runner
-from duelwise.lab.store import Store
-from duelwise.lab.study import Meter, Study, conduct
+from duelwise.lab.cells.experiment import Cell, Method
+from duelwise.lab.cells.playing import play
+from duelwise.lab.paper.protocols import FairProtocol, PaperProtocol
+from duelwise.lab.paper.records import path_of, read_record
+from duelwise.lab.paper.study import Meter, Study, conduct
+from duelwise.lab.sweep import runner as runner_module
+from duelwise.lab.sweep.keys import key
+from duelwise.lab.sweep.runner import Runner
+from duelwise.lab.sweep.store import Store
 
 
 def same(one: Store, other: Store, wanted: list[Cell]) -> None:
@@ -114,8 +114,8 @@ SWEPT = [
 SWEEP = """
 import sys
 from test_runner import SWEPT
-from duelwise.lab.runner import Runner
-from duelwise.lab.store import Store
+from duelwise.lab.sweep.runner import Runner
+from duelwise.lab.sweep.store import Store
 if __name__ == "__main__":
     Runner(store=Store(sys.argv[1]), jobs=2).run(SWEPT)
 """

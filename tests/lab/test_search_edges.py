@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from duelwise.lab.records import Entry, Record, Tried
+from duelwise.lab.paper.records import Entry, Record, Tried
 
 TOOL = Path(__file__).parents[2] / "tools" / "search_edges.py"
 

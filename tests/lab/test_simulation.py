@@ -3,12 +3,13 @@ import pytest
 from random_pairs import RandomPairs
 
 from duelwise.errors import InvalidInput
-from duelwise.lab.corruptions import RandomCorruption, StrategicCorruption
-from duelwise.lab.delays import ConstantDelay, GaussianDelay, StrategicDelay
-from duelwise.lab.regret import distinct_regret, regret
-from duelwise.lab.scenario import Chainable, Scenario
-from duelwise.lab.simulation import Trajectory, simulate
-from duelwise.lab.world import LinearWorld, Truth
+from duelwise.lab.play.corruptions import RandomCorruption, StrategicCorruption
+from duelwise.lab.play.delays import ConstantDelay, GaussianDelay, StrategicDelay
+from duelwise.lab.play.regret import distinct_regret, regret
+from duelwise.lab.play.scenario import Chainable, Scenario
+from duelwise.lab.play.simulation import Trajectory, simulate
+from duelwise.lab.play.world import Truth
+from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.types import Array, IntArray
 
 SMALL = {"context_dim": 3, "arms": 4, "seed": 1}

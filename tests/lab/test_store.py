@@ -13,10 +13,10 @@ import pytest
 from small import cells
 
 from duelwise.errors import InvalidInput
-from duelwise.lab import keys
-from duelwise.lab.experiment import Method
-from duelwise.lab.play import play
-from duelwise.lab.store import Store
+from duelwise.lab.cells.experiment import Method
+from duelwise.lab.cells.playing import play
+from duelwise.lab.sweep import keys
+from duelwise.lab.sweep.store import Store
 
 
 def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
@@ -73,24 +73,24 @@ def test_a_leftover_of_a_killed_write_is_not_read(tmp_path: Path) -> None:
 
 PLAYED = """
 import sys
-from duelwise.lab.experiment import decode_cell
-from duelwise.lab.play import play
+from duelwise.lab.cells.experiment import decode_cell
+from duelwise.lab.cells.playing import play
 play(decode_cell(sys.argv[1]))
 print(*(name for name in sys.modules if name.startswith("duelwise.")))
 """
 
 
 def test_every_module_that_plays_is_part_of_the_key() -> None:
-    """What a fresh process loads to play a cell, against the files that are left out of the digest."""
+    """What a fresh process loads to play a cell, against the packages and files in the digest."""
     command = [sys.executable, "-c", PLAYED, cells()[0].canonical()]
     loaded = set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
-    assert not loaded & {f"duelwise.lab.{name.removesuffix('.py')}" for name in keys.AFTER}
-    elsewhere = {name for name in loaded if not name.startswith(("duelwise.lab", "duelwise.learning"))}
+    making = tuple(f"duelwise.{package.replace('/', '.')}." for package in keys.NUMBERS)
+    elsewhere = {name for name in loaded if not f"{name}.".startswith(making)} - {"duelwise.lab"}
     assert elsewhere == {f"duelwise.{name.removesuffix('.py')}" for name in keys.SHARED}
 
 
 def test_a_key_does_not_depend_on_the_process() -> None:
-    told = "from small import cells; from duelwise.lab.keys import key; print(key(cells()[0]))"
+    told = "from small import cells; from duelwise.lab.sweep.keys import key; print(key(cells()[0]))"
     found = subprocess.run(
         [sys.executable, "-c", told], capture_output=True, text=True, check=True, cwd=Path(__file__).parent
     ).stdout.strip()

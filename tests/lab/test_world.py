@@ -3,8 +3,8 @@ import pytest
 from scipy.special import expit, ndtr
 
 from duelwise.errors import InvalidInput, UnknownName
-from duelwise.lab.mappings import MAPPINGS
-from duelwise.lab.world import QUANTILES, LinearWorld
+from duelwise.lab.worlds.linear import QUANTILES, LinearWorld
+from duelwise.lab.worlds.mappings import MAPPINGS
 from duelwise.learning.links import LINKS
 from duelwise.types import Array, IntArray
 

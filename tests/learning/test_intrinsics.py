@@ -14,7 +14,7 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from duelwise.lab.rolling import Record
+from duelwise.lab.play.rolling import Record
 from duelwise.learning.compiled import compiled
 from duelwise.learning.intrinsics import LANES, borrowed, fused, row_sums
 from duelwise.randomness import generator

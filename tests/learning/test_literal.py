@@ -9,9 +9,9 @@ import pytest
 import torch
 from benchmarks.literal import Record, literal
 
-from duelwise.lab.corruptions import StrategicCorruption
-from duelwise.lab.delays import DelayModel, GaussianDelay, StrategicDelay
-from duelwise.lab.world import LinearWorld
+from duelwise.lab.play.corruptions import StrategicCorruption
+from duelwise.lab.play.delays import DelayModel, GaussianDelay, StrategicDelay
+from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.recipes import rcdp_ucb
 from duelwise.types import Array, Contexts, Duel, IntArray, Snapshot
 

@@ -11,9 +11,9 @@ import pytest
 
 from duelwise import errors
 from duelwise.errors import AlreadyTold, InvalidInput, MissingExtra, UnknownName, UnknownRound
-from duelwise.lab.corruptions import RandomCorruption, StrategicCorruption
-from duelwise.lab.delays import BlindPhase, StrategicDelay
-from duelwise.lab.world import LinearWorld
+from duelwise.lab.play.corruptions import RandomCorruption, StrategicCorruption
+from duelwise.lab.play.delays import BlindPhase, StrategicDelay
+from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.estimation import FullMLE, OnePass, OneStep
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.post_serving import NoPostServing

@@ -11,8 +11,8 @@ from rich.console import Console
 from duelwise.cli.app import app
 from duelwise.cli.run import describe, draw, hold, table, write_json
 from duelwise.errors import require
-from duelwise.lab.contest import Contest
-from duelwise.lab.delays import StrategicDelay
+from duelwise.lab.paper.contest import Contest
+from duelwise.lab.play.delays import StrategicDelay
 
 
 @app.command()

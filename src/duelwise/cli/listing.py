@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.table import Table
 
 from duelwise.cli.app import app
-from duelwise.lab.contest import TASKS
-from duelwise.lab.mappings import MAPPINGS
-from duelwise.lab.paper import FIGURES
-from duelwise.lab.problem import CORRUPTIONS, DELAYS, WORLDS
-from duelwise.lab.protocols import PROTOCOLS
+from duelwise.lab.cells.problem import CORRUPTIONS, DELAYS, WORLDS
+from duelwise.lab.paper.contest import TASKS
+from duelwise.lab.paper.figures import FIGURES
+from duelwise.lab.paper.protocols import PROTOCOLS
+from duelwise.lab.worlds.mappings import MAPPINGS
 from duelwise.learning.estimation import ESTIMATORS
 from duelwise.learning.links import LINKS
 from duelwise.learning.post_serving import POST_SERVING

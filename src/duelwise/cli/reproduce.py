@@ -35,11 +35,11 @@ def reproduce(
 ) -> None:
     """Play figures of the paper: only what is missing, kept cell by cell."""
     require("pyarrow", extra="lab", purpose="Keeping curves")
-    from duelwise.lab.paper import figures_named
-    from duelwise.lab.protocols import protocol_named
-    from duelwise.lab.runner import Runner
-    from duelwise.lab.store import Store
-    from duelwise.lab.study import Study, conduct
+    from duelwise.lab.paper.figures import figures_named
+    from duelwise.lab.paper.protocols import protocol_named
+    from duelwise.lab.paper.study import Study, conduct
+    from duelwise.lab.sweep.runner import Runner
+    from duelwise.lab.sweep.store import Store
 
     study = Study(
         figures=figures_named(tuple(figures)),
@@ -71,7 +71,7 @@ def report(
 ) -> None:
     """Write one self-contained HTML file of everything played in a folder."""
     require("plotly", extra="lab", purpose="The report")
-    from duelwise.lab.report import write_report
+    from duelwise.lab.report.html import write_report
 
     for path in write_report(folder, out, static=static):
         Console().print(f"Wrote {path}", soft_wrap=True)
@@ -82,10 +82,10 @@ def run_file(
 ) -> None:
     """Play the experiment that a TOML file describes and print its ranking."""
     require("pyarrow", extra="lab", purpose="Keeping curves")
-    from duelwise.lab.experiment import decode_experiment
-    from duelwise.lab.runner import Runner
-    from duelwise.lab.store import Store
-    from duelwise.lab.study import Meter
+    from duelwise.lab.cells.experiment import decode_experiment
+    from duelwise.lab.paper.study import Meter
+    from duelwise.lab.sweep.runner import Runner
+    from duelwise.lab.sweep.store import Store
 
     try:
         experiment = decode_experiment(tomllib.loads(file.read_text()))
@@ -143,7 +143,7 @@ class _Bar:
         self._task = progress.add_task("playing", total=None, cells="")
 
     def __call__(self, meter: object) -> None:
-        from duelwise.lab.study import Meter
+        from duelwise.lab.paper.study import Meter
 
         assert isinstance(meter, Meter)
         kept = f", {meter.kept} kept before" if meter.kept else ""

@@ -16,12 +16,12 @@ from rich.text import Text
 from duelwise.cli.app import app
 from duelwise.cli.reproduce import run_file
 from duelwise.errors import InvalidInput, require, unknown_name
-from duelwise.lab.contest import TASKS, Contest, Standing, compete, judge, ranked
-from duelwise.lab.delays import GaussianDelay, NoDelay, StrategicDelay
-from duelwise.lab.files import write_whole
-from duelwise.lab.mappings import MAPPINGS
-from duelwise.lab.problem import sizes
-from duelwise.lab.protocols import protocol_named
+from duelwise.lab.cells.problem import sizes
+from duelwise.lab.paper.contest import TASKS, Contest, Standing, compete, judge, ranked
+from duelwise.lab.paper.protocols import protocol_named
+from duelwise.lab.play.delays import GaussianDelay, NoDelay, StrategicDelay
+from duelwise.lab.sweep.atomic_files import write_whole
+from duelwise.lab.worlds.mappings import MAPPINGS
 from duelwise.learning.post_serving import POST_SERVING
 from duelwise.learning.recipes import RECIPES
 
@@ -156,7 +156,7 @@ def draw(path: Path, standings: list[Standing], *, title: str) -> None:
     """Mean cumulative regret with a band of one standard deviation, in the paper's style."""
     from matplotlib.figure import Figure
 
-    from duelwise.lab.figures import draw_band
+    from duelwise.lab.report.static_charts import draw_band
 
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     axis = figure.subplots()

@@ -12,6 +12,7 @@ hold one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
 
@@ -45,7 +46,16 @@ def _stamped(kernel: Any) -> Any:
     file = getattr(getattr(kernel, "_cache", None), "_cache_file", None)  # none where nothing is kept
     if file is not None:
         file._source_stamp = (file._source_stamp, STAMP)
+        file._load_index = partial(_readable, file._load_index)
     return kernel
+
+
+def _readable(load_index: Callable[[], Any]) -> Any:
+    """The index of what is on disk; none where an older version's names a type that is gone."""
+    try:
+        return load_index()
+    except (ImportError, AttributeError):
+        return {}
 
 
 def _renamed(function: Callable[P, T]) -> Callable[P, T]:

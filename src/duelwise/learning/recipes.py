@@ -172,6 +172,10 @@ RECIPES: dict[str, Recipe] = {
 }
 
 
+PAPER_FIVE = ("rcdp-ucb", "rcdb", "colstim", "max-inp", "max-pair-ucb")
+"""The algorithms of the paper's figures. A new recipe is not one of them."""
+
+
 def recipe(name: str) -> Recipe:
     """The recipe of that name."""
     if name not in RECIPES:

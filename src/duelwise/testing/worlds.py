@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from duelwise.lab.world import Truth, World
+from duelwise.lab.play.world import Truth, World
 from duelwise.randomness import RoundDraws
 from duelwise.types import Array, IntArray
 

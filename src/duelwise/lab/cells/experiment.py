@@ -1,0 +1,141 @@
+"""An experiment is cells: one method on one problem over its runs, written down as data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from duelwise.errors import InvalidInput
+from duelwise.lab.cells.codec import Plain, Table, decode, encode, table_at
+from duelwise.lab.cells.problem import Problem, decode_problem
+from duelwise.lab.play.checks import check_name, check_whole
+from duelwise.lab.play.world import World
+from duelwise.learning.learner import DuelingLearner, FeaturesName, GeometryName
+from duelwise.learning.post_serving import POST_SERVING
+from duelwise.learning.recipes import PAPER_FIVE, RECIPES, Options, recipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """A recipe, what it learns φ̂ with, and what it is told instead of its preset. None: the preset's."""
+
+    name: str
+    post_serving: str = "none"  # "none": it sees only what is known before serving
+    exploration_width: float | None = None
+    clip: float | None = None
+    curvature: float | None = None
+    regularisation: float | None = None
+    estimate: str | None = None
+    features: FeaturesName | None = None
+    geometry: GeometryName | None = None
+    distinct_pair: bool | None = None
+
+    def __post_init__(self) -> None:
+        check_name("method", self.name, RECIPES)
+        check_name("post-serving model", self.post_serving, POST_SERVING)
+
+    def start(self, world: World, *, runs: tuple[int, ...], seed: int) -> DuelingLearner:
+        """A fresh learner that fits the world."""
+        learns = self.post_serving != "none" and world.post_dim > 0
+        place: Options = {
+            "runs": runs,
+            "seed": seed,
+            "context_dim": world.context_dim,
+            "post_dim": world.post_dim if learns else 0,
+            "post_serving": self.post_serving if learns else "none",
+        }
+        return recipe(self.name)(**cast(Options, {**place, **self.told()}))
+
+    def told(self) -> dict[str, Plain]:
+        """What replaces the preset."""
+        own = ("name", "post_serving")
+        return {name: value for name, value in encode(self).items() if value is not None and name not in own}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One curve: a method on a problem, for all its runs. The unit of work and of storage."""
+
+    problem: Problem
+    method: Method
+    runs: tuple[int, ...]  # run numbers: each has its own draws, the same for every method
+
+    def __post_init__(self) -> None:
+        if not self.runs or len(set(self.runs)) < len(self.runs):
+            raise InvalidInput(f"runs is {self.runs}. Expected different run numbers, at least one.")
+        for run in self.runs:
+            check_whole("run number", run, least=0)
+
+    def encode(self) -> dict[str, Plain]:
+        """As plain tables: the content that a key is made of."""
+        return {"problem": self.problem.encode(), "method": encode(self.method), "runs": list(self.runs)}
+
+    def canonical(self) -> str:
+        """The one JSON text of this cell: names sorted, no blanks."""
+        return json.dumps(self.encode(), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def decode_cell(text: str) -> Cell:
+    """The cell of a canonical text."""
+    table = table_at(json.loads(text), "cell")
+    problem = table_at(table["problem"], "problem")
+    horizon, seed = problem["horizon"], problem["seed"]
+    if not (isinstance(horizon, int) and isinstance(seed, int)):
+        raise InvalidInput(f"The cell has horizon {horizon!r} and seed {seed!r}. Expected whole numbers.")
+    return Cell(
+        problem=decode_problem(problem, horizon=horizon, seed=seed),
+        method=decode(table["method"], Method, where="method"),
+        runs=tuple(cast(Sequence[int], table["runs"])),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """A user's own comparison: some methods on one problem."""
+
+    title: str
+    problem: Problem
+    methods: tuple[Method, ...]
+    runs: int
+
+    def cells(self) -> tuple[Cell, ...]:
+        """One cell for each method."""
+        runs = tuple(range(self.runs))
+        return tuple(Cell(problem=self.problem, method=method, runs=runs) for method in self.methods)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Head:
+    """The top-level entries of an experiment's file."""
+
+    title: str = "Experiment"
+    horizon: int = 2000
+    runs: int = 10
+    seed: int = 0
+    methods: tuple[str, ...] = PAPER_FIVE
+    post_serving: str = "spline"
+    learners_of_post_serving: tuple[str, ...] = PAPER_FIVE
+
+    def __post_init__(self) -> None:
+        check_whole("runs", self.runs, least=1)
+
+
+def decode_experiment(table: Table) -> Experiment:
+    """The experiment that a file's tables describe; docs/experiments.md has the schema."""
+    parts = ("world", "delay", "corruption", "method")
+    head = decode({k: v for k, v in table.items() if k not in parts}, _Head, where="experiment")
+    told = table_at(table.get("method", {}), "method")
+    for name in told:
+        check_name("method", name, head.methods)
+    methods: list[Method] = []
+    for name in head.methods:
+        learns = name in head.learners_of_post_serving
+        preset: Table = {"name": name, "post_serving": head.post_serving if learns else "none"}
+        own = table_at(told.get(name, {}), f"method.{name}")
+        methods.append(decode({**preset, **own}, Method, where=f"method.{name}"))
+    if "world" not in table:
+        raise InvalidInput("world is missing. Expected a table [world] with at least its kind.")
+    problem = decode_problem(table, horizon=head.horizon, seed=head.seed)
+    return Experiment(title=head.title, problem=problem, methods=tuple(methods), runs=head.runs)

@@ -1,0 +1,162 @@
+"""A problem: a world with its adversaries, a horizon and a seed, written down as data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple, Protocol
+
+from duelwise.lab.cells.codec import Frozen, Plain, Table, decode_kind, encode_kind, table_at
+from duelwise.lab.play.checks import check_whole
+from duelwise.lab.play.corruptions import (
+    CorruptionModel,
+    LateCorruption,
+    LeverageCorruption,
+    NoCorruption,
+    RandomCorruption,
+    StrategicCorruption,
+)
+from duelwise.lab.play.delays import (
+    BlindPhase,
+    ConstantDelay,
+    DelayModel,
+    GaussianDelay,
+    GeometricDelay,
+    NoDelay,
+    ParetoDelay,
+    StrategicDelay,
+)
+from duelwise.lab.play.scenario import Scenario
+from duelwise.lab.play.world import World
+from duelwise.lab.worlds.answers import Answers
+from duelwise.lab.worlds.labelled import Labelled, Spreadsheet
+from duelwise.lab.worlds.linear import LinearWorld, Parameters, Scaling
+from duelwise.lab.worlds.trains import TrainChoices
+
+
+class WorldSettings(Frozen, Protocol):
+    """The settings of a world, and what data it stands on."""
+
+    def start(self, *, runs: Sequence[int], seed: int) -> World:
+        """The world of these run numbers."""
+        ...
+
+    def data_digest(self) -> str:
+        """sha256 of the data the world reads; empty where it reads none."""
+        ...
+
+
+class DelaySettings(Frozen, DelayModel, Protocol): ...
+
+
+class CorruptionSettings(Frozen, CorruptionModel, Protocol): ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Synthetic:
+    """The linear-logistic world of the paper; see `LinearWorld`."""
+
+    mapping: str = "none"
+    context_dim: int = 10
+    arms: int = 10
+    scaling: Scaling = "published"
+    parameters: Parameters = "drawn"
+    noise: float = 0.0
+    link: str = "logistic"
+
+    def start(self, *, runs: Sequence[int], seed: int) -> World:
+        return LinearWorld(
+            runs=runs, seed=seed, mapping=self.mapping, context_dim=self.context_dim, arms=self.arms,
+            scaling=self.scaling, parameters=self.parameters, noise=self.noise, link=self.link,
+        )  # fmt: skip
+
+    def data_digest(self) -> str:
+        return ""
+
+
+WORLDS: dict[str, type[WorldSettings]] = {
+    "synthetic": Synthetic,
+    "labelled": Labelled,
+    "spreadsheet": Spreadsheet,
+    "answers": Answers,
+    "train-choices": TrainChoices,
+}
+DELAYS: dict[str, type[DelaySettings]] = {
+    "none": NoDelay,
+    "constant": ConstantDelay,
+    "stochastic": GaussianDelay,
+    "geometric": GeometricDelay,
+    "pareto": ParetoDelay,
+    "strategic": StrategicDelay,
+    "blind-phase": BlindPhase,
+}
+CORRUPTIONS: dict[str, type[CorruptionSettings]] = {
+    "none": NoCorruption,
+    "strategic": StrategicCorruption,
+    "late": LateCorruption,
+    "leverage": LeverageCorruption,
+    "random": RandomCorruption,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """What is to be learned, without saying by whom."""
+
+    world: WorldSettings
+    delay: DelaySettings = field(default_factory=NoDelay)
+    corruption: CorruptionSettings = field(default_factory=NoCorruption)
+    horizon: int = 2000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_whole("horizon", self.horizon, least=1)
+        check_whole("seed", self.seed, least=0)
+
+    def scenario(self, runs: Sequence[int]) -> Scenario:
+        """A fresh scenario for these run numbers."""
+        world = self.world.start(runs=runs, seed=self.seed)
+        return Scenario(world, delay=self.delay, corruption=self.corruption)
+
+    def encode(self) -> dict[str, Plain]:
+        """As plain tables; what the world reads is named by its content."""
+        return {
+            "world": encode_kind(self.world, WORLDS),
+            "delay": encode_kind(self.delay, DELAYS),
+            "corruption": encode_kind(self.corruption, CORRUPTIONS),
+            "horizon": self.horizon,
+            "seed": self.seed,
+        }
+
+    @property
+    def delay_kind(self) -> str:
+        """The name of the delay regime."""
+        return str(encode_kind(self.delay, DELAYS)["kind"])
+
+
+def decode_problem(table: Table, *, horizon: int, seed: int) -> Problem:
+    """The problem that the entries `world`, `delay` and `corruption` of a table describe."""
+    silent: Table = {"kind": "none"}
+    return Problem(
+        world=decode_kind(table_at(table.get("world"), "world"), WORLDS, where="world"),
+        delay=decode_kind(table.get("delay", silent), DELAYS, where="delay"),
+        corruption=decode_kind(table.get("corruption", silent), CORRUPTIONS, where="corruption"),
+        horizon=horizon,
+        seed=seed,
+    )
+
+
+class Sizes(NamedTuple):
+    """How large a world is."""
+
+    context_dim: int
+    post_dim: int
+    arms: int
+
+
+@lru_cache(maxsize=256)
+def sizes(settings: WorldSettings) -> Sizes:
+    """The sizes of the world these settings describe."""
+    world = settings.start(runs=(0,), seed=0)
+    return Sizes(world.context_dim, world.post_dim, world.arms)

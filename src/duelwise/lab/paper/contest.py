@@ -1,0 +1,135 @@
+"""Some methods on one problem, played one after another and ranked: what `duelwise run` shows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from duelwise.lab.cells.codec import Plain
+from duelwise.lab.cells.experiment import Cell, Method
+from duelwise.lab.cells.playing import play as play_cell
+from duelwise.lab.cells.problem import Problem, Synthetic
+from duelwise.lab.paper.figures import METHODS, Panel, Task
+from duelwise.lab.paper.protocols import PaperProtocol, Protocol, Trial
+from duelwise.lab.play import rollout
+from duelwise.lab.play.delays import GaussianDelay, NoDelay, StrategicDelay
+from duelwise.lab.play.simulation import Trajectory
+from duelwise.types import Array
+
+TASKS = {
+    "linear": "no post-serving context",
+    "post-serving": "all methods learn φ",
+    "pre-serving": "only RCDP-UCB learns φ; the others see what is known before serving",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """How one method did."""
+
+    method: Method
+    trajectory: Trajectory
+    seconds: float
+
+    @property
+    def final(self) -> Array:
+        """(R,) regret over the whole horizon."""
+        return self.trajectory.final
+
+    def summary(self) -> dict[str, Plain]:
+        """As plain values: regrets of the runs, their mean and deviation, the mean curve."""
+        return {
+            "final_regret_mean": float(self.final.mean()),
+            "final_regret_sd": float(self.final.std(ddof=1)) if len(self.final) > 1 else 0.0,
+            "final_regret": self.final.tolist(),
+            "regret_curve_mean": self.trajectory.cumulative.mean(axis=0).tolist(),
+            "self_duels": float(self.trajectory.self_duels.mean()),
+            "seconds": self.seconds,
+            "settings": self.method.told(),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """A task of the paper at any size, the methods that meet in it and how they are set."""
+
+    task: str
+    mapping: str
+    delay: StrategicDelay | GaussianDelay | NoDelay
+    corruption_budget: int = 25
+    context_dim: int = 10
+    arms: int = 10
+    horizon: int = 2000
+    runs: int = 10
+    seed: int = 0
+    methods: tuple[str, ...] = METHODS
+    post_serving: str = "spline"
+    protocol: Protocol = field(default_factory=PaperProtocol)
+
+    @property
+    def variant(self) -> str:
+        """The protocol's first: where there are two, self-duels are allowed."""
+        return self.protocol.variants[0]
+
+    def panel(self) -> Panel:
+        """The contest as a panel of a figure."""
+        learners = {"linear": (), "post-serving": METHODS, "pre-serving": ("rcdp-ucb",)}[self.task]
+        task = Task(
+            name=self.task,
+            world=Synthetic(
+                mapping="none" if self.task == "linear" else self.mapping,
+                context_dim=self.context_dim,
+                arms=self.arms,
+                parameters="published",
+            ),
+            learners=learners,
+            delays={"asked": self.delay},
+            corruption=self.corruption_budget,
+            horizon=self.horizon,
+            seed=self.seed,
+        )
+        return Panel(
+            title=self.task, task=task, regime="asked", problem=task.problem("asked"), methods=self.methods
+        )
+
+    def trials(self) -> list[Trial]:
+        """What has to be played before the methods' settings are known."""
+        trials = self.protocol.search([self.panel()], post_serving=self.post_serving)
+        return [trial for trial in trials if trial.variant == self.variant]
+
+    def settled(self, finals: Callable[[Cell], Array]) -> list[Method]:
+        """Every method with its settings; `finals` answers for the trials."""
+        panel = self.panel()
+        return [
+            self.protocol.method(panel, name, self.variant, post_serving=self.post_serving, finals=finals)
+            for name in self.methods
+        ]
+
+
+def judge(trials: Sequence[Trial], hear: Callable[[], None]) -> Callable[[Cell], Array]:
+    """Play the trials of a search; answers with the final regrets of any of their cells."""
+    finals: dict[str, Array] = {}
+    for trial in trials:
+        finals[trial.cell.canonical()] = play_cell(trial.cell).final
+        hear()
+    return lambda cell: finals[cell.canonical()]
+
+
+def compete(
+    problem: Problem, method: Method, *, runs: int, progress: Callable[[int], None] | None = None
+) -> Standing:
+    """Play one method; `progress` hears how many rounds are done."""
+    numbers = tuple(range(runs))
+    scenario = problem.scenario(numbers)
+    learner = method.start(scenario.world, runs=numbers, seed=problem.seed)
+    begun = time.perf_counter()
+    trajectory = rollout.play(learner, scenario, horizon=problem.horizon, progress=progress)
+    return Standing(method=method, trajectory=trajectory, seconds=time.perf_counter() - begun)
+
+
+def ranked(standings: Sequence[Standing]) -> list[Standing]:
+    """Lowest mean final regret first."""
+    return sorted(standings, key=lambda standing: float(np.mean(standing.final)))

@@ -1,0 +1,152 @@
+"""What a study leaves beside its curves: which curve stands where, what was tried, how long it took."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from duelwise.errors import InvalidInput
+from duelwise.lab.cells.codec import Frozen, Plain, decode, table_at
+from duelwise.lab.sweep.atomic_files import write_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One curve of a figure, by the key of its cell."""
+
+    figure: str
+    panel: str
+    variant: str
+    method: str
+    key: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """One candidate of a search, and how it did on the held-out runs."""
+
+    task: str
+    regime: str
+    variant: str
+    method: str
+    exploration_width: float
+    clip_rule: str | None
+    mean: float
+    chosen: bool
+    key: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """One call that worked on the study."""
+
+    started: str
+    seconds: float  # by the clock
+    simulated: float  # seconds of processor time for simulation, summed over workers
+    computed: int
+    reused: int
+    workers: str
+    machine: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """A study: enough for a report to be made from the folder alone."""
+
+    protocol: str
+    post_serving: str
+    runs: int
+    code: str  # digest of the source files on the simulated path
+    entries: tuple[Entry, ...] = ()
+    tried: tuple[Tried, ...] = ()
+    sessions: tuple[Session, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending."""
+        return f"{self.protocol}-{self.post_serving}-{self.runs}"
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """The numbers of the figures it holds."""
+        return tuple(dict.fromkeys(entry.figure for entry in self.entries))
+
+    def after(self, earlier: Record) -> Record:
+        """This record with what an earlier one of the same code holds besides it."""
+        if earlier.code != self.code:
+            return self
+        kept = tuple(entry for entry in earlier.entries if entry.figure not in self.figures)
+        keys = {tried.key for tried in self.tried}
+        tried = tuple(one for one in earlier.tried if one.key not in keys)
+        return replace(
+            self,
+            entries=kept + self.entries,
+            tried=tried + self.tried,
+            sessions=earlier.sessions + self.sessions,
+        )
+
+
+def path_of(folder: Path, name: str) -> Path:
+    """Where the record of that name lies."""
+    return folder / "studies" / f"{name}.json"
+
+
+def write_record(folder: Path, record: Record) -> Record:
+    """Keep a record, joined to an earlier one of the same study and code."""
+    path = path_of(folder, record.name)
+    joined = record.after(read_record(path)) if path.exists() else record
+    write_text(path, json.dumps(asdict(joined), indent=1, ensure_ascii=False))
+    return joined
+
+
+def read_record(path: Path) -> Record:
+    """The record in a file."""
+    table = dict(table_at(json.loads(path.read_text()), path.name))
+    lists: dict[str, type[Frozen]] = {"entries": Entry, "tried": Tried, "sessions": Session}
+    parts = {name: _decode_all(table.pop(name), kind, name) for name, kind in lists.items()}
+    return replace(decode(table, _Head, where=path.name).record(), **parts)
+
+
+def records_in(folder: Path) -> list[Record]:
+    """Every study of a folder, those as published first, or an error that says how to make one."""
+    found = sorted(
+        (folder / "studies").glob("*.json"), key=lambda path: (path.name[:5] != "paper", path.name)
+    )
+    if not found:
+        raise InvalidInput(
+            f"There is no study in {folder}. Make one first: duelwise reproduce 1 --folder {folder}"
+        )
+    return [read_record(path) for path in found]
+
+
+def machine() -> str:
+    """This machine in one line."""
+    system = f"{platform.system()}, Python {platform.python_version()}"
+    return f"{_processor()}, {os.cpu_count()} cores, {system}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Head:
+    protocol: str
+    post_serving: str
+    runs: int
+    code: str
+
+    def record(self) -> Record:
+        return Record(protocol=self.protocol, post_serving=self.post_serving, runs=self.runs, code=self.code)
+
+
+def _decode_all(rows: Plain, kind: type[Frozen], where: str) -> tuple[Frozen, ...]:
+    assert isinstance(rows, list)
+    return tuple(decode(row, kind, where=f"{where}[{place}]") for place, row in enumerate(rows))
+
+
+def _processor() -> str:
+    """The processor's name where the system says it."""
+    about = Path("/proc/cpuinfo")
+    lines = about.read_text().splitlines() if about.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()

@@ -1,0 +1,160 @@
+"""A study: figures of the paper under one protocol, played and written down for a report."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from duelwise.lab.cells.experiment import Cell, Method
+from duelwise.lab.paper.figures import Figure, Panel
+from duelwise.lab.paper.protocols import Finals, Protocol, Trial, learnt
+from duelwise.lab.paper.records import Entry, Record, Session, Tried, machine, write_record
+from duelwise.lab.play.checks import check_name, check_whole
+from duelwise.lab.sweep.costs import cost
+from duelwise.lab.sweep.keys import code_digest, key
+from duelwise.lab.sweep.runner import Runner
+from duelwise.lab.sweep.store import Store
+from duelwise.learning.post_serving import POST_SERVING
+from duelwise.types import Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """What is asked for: some figures, a protocol, a φ̂ and a number of runs."""
+
+    figures: tuple[Figure, ...]
+    protocol: Protocol
+    post_serving: str = "spline"
+    runs: int = 10
+
+    def __post_init__(self) -> None:
+        check_whole("runs", self.runs, least=2)
+        check_name("post-serving model", self.post_serving, POST_SERVING)
+
+    def places(self) -> list[tuple[Figure, Panel, str, str]]:
+        """Figure, panel, variant and method of every curve."""
+        return [
+            (figure, panel, variant, name)
+            for figure in self.figures
+            for panel in figure.panels
+            for variant in self.protocol.variants
+            for name in panel.methods
+        ]
+
+    def trials(self) -> list[Trial]:
+        """What the protocol plays first."""
+        panels = [panel for figure in self.figures for panel in figure.panels]
+        return self.protocol.search(panels, post_serving=self.post_serving)
+
+    def outline(self) -> list[Cell]:
+        """Cells as costly as the curves will be, before a search has said their settings."""
+        cells: dict[tuple[str, Cell], None] = {}
+        for _, panel, variant, name in self.places():
+            model = learnt(panel.task, name, self.post_serving)
+            method = Method(name=name, post_serving=model, estimate="full-mle")  # the dearest
+            cells[variant, self._cell(panel, method)] = None
+        return [cell for _, cell in cells]
+
+    def plan(self, finals: Finals) -> list[tuple[Entry, Cell]]:
+        """Every curve, once the search has answered."""
+        plan: list[tuple[Entry, Cell]] = []
+        for figure, panel, variant, name in self.places():
+            method = self.protocol.method(panel, name, variant, post_serving=self.post_serving, finals=finals)
+            cell = self._cell(panel, method)
+            place = Entry(
+                figure=figure.number, panel=panel.title, variant=variant, method=name, key=key(cell)
+            )
+            plan.append((place, cell))
+        return plan
+
+    def _cell(self, panel: Panel, method: Method) -> Cell:
+        return Cell(problem=panel.problem, method=method, runs=tuple(range(self.runs)))
+
+
+class Meter:
+    """How much of the whole job is done, in seconds of work expected."""
+
+    def __init__(self, hear: Callable[[Meter], None] | None = None) -> None:
+        self._hear = hear
+        self.done = self.expected = 0.0
+        self.cells = self.cells_expected = self.kept = 0
+
+    def expect(self, cells: list[Cell], *, kept: int = 0) -> None:
+        """These cells are still to be played; so many more are kept from before."""
+        self.kept += kept
+        self.expected = self.done + sum(map(cost, cells))
+        self.cells_expected = self.cells + len(cells)
+        self._tell()
+
+    def add(self, cell: Cell) -> None:
+        """One more cell is kept."""
+        self.done += cost(cell)
+        self.cells += 1
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._hear is not None:
+            self._hear(self)
+
+
+def conduct(study: Study, runner: Runner, *, hear: Callable[[Meter], None] | None = None) -> Record:
+    """Play what is missing of a study and write its record; interrupted, it goes on where it stopped."""
+    started, clock = datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
+    meter, finals = Meter(hear), _Finals(runner.store)
+    trials = study.trials()
+    if trials:
+        absent = runner.missing(trial.cell for trial in trials)
+        meter.expect(absent + study.outline(), kept=len({trial.cell for trial in trials}) - len(absent))
+    tally = runner.run((trial.cell for trial in trials), progress=meter.add)
+    plan = study.plan(finals)
+    absent = runner.missing(cell for _, cell in plan)
+    meter.expect(absent, kept=len({cell for _, cell in plan}) - len(absent))
+    tally += runner.run((cell for _, cell in plan), progress=meter.add)
+    session = Session(
+        started=started, seconds=time.perf_counter() - clock, simulated=tally.seconds,
+        computed=tally.computed, reused=tally.reused, workers=_workers(runner), machine=machine(),
+    )  # fmt: skip
+    record = Record(
+        protocol=study.protocol.name, post_serving=study.post_serving, runs=study.runs, code=code_digest(),
+        entries=tuple(entry for entry, _ in plan), tried=_judged(trials, finals), sessions=(session,),
+    )  # fmt: skip
+    return write_record(runner.store.folder, record)
+
+
+class _Finals:
+    """Final regrets from the store, each file read once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[Cell, Array] = {}
+
+    def __call__(self, cell: Cell) -> Array:
+        if cell not in self._known:
+            self._known[cell] = self._store.read(cell).final
+        return self._known[cell]
+
+
+def _judged(trials: list[Trial], finals: Finals) -> tuple[Tried, ...]:
+    """The whole search, the best of each place marked."""
+    means = [float(finals(trial.cell).mean()) for trial in trials]
+    best: dict[tuple[str, str, str, str], float] = {}
+    for trial, mean in zip(trials, means, strict=True):
+        place = trial.task, trial.regime, trial.variant, trial.method
+        best[place] = min(best.get(place, mean), mean)
+    return tuple(
+        Tried(
+            task=trial.task, regime=trial.regime, variant=trial.variant, method=trial.method,
+            exploration_width=trial.exploration_width, clip_rule=trial.clip_rule, mean=mean,
+            chosen=mean == best[trial.task, trial.regime, trial.variant, trial.method], key=key(trial.cell),
+        )
+        for trial, mean in zip(trials, means, strict=True)
+    )  # fmt: skip
+
+
+def _workers(runner: Runner) -> str:
+    if runner.cluster is not None:
+        return f"the cluster at {runner.cluster}"
+    return f"{runner.jobs if runner.jobs > 0 else os.cpu_count()} local"

@@ -1,0 +1,233 @@
+"""How late an honest vote is: τ rounds, told at the end of round t + τ.
+
+A delay model only says what it wants. The channel caps it at the budget, in one
+place, so that no model, a user's own included, can overspend. Random delays are
+functions of (seed, run, round), so every method meets the same ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from duelwise.errors import InvalidInput
+from duelwise.lab.play.checks import check_number, check_whole
+from duelwise.learning.compiled import compiled
+from duelwise.learning.radii import blind_phase
+from duelwise.randomness import RoundDraws
+from duelwise.types import Array, IntArray, Served
+
+UNLIMITED = 2**62
+"""The budget of a delay model that has none."""
+FOREVER = 2**40
+"""No horizon is this long; keeps t + τ an integer under heavy tails."""
+
+
+class Delays(Protocol):
+    """A delay model at work."""
+
+    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
+        """(R,) the wanted delay of this round's votes; utility is (R, K)."""
+        ...
+
+
+@runtime_checkable
+class ObliviousDelays(Protocol):
+    """Delays that look at nothing but the round."""
+
+    def at(self, t: int) -> IntArray:
+        """(R,) the wanted delay of this round's votes."""
+        ...
+
+
+class DelayModel(Protocol):
+    """A delay model's settings."""
+
+    @property
+    def budget(self) -> int:
+        """Λ: what all delays of one run may sum to; UNLIMITED for a model without a budget."""
+        ...
+
+    def start(self, *, runs: Sequence[int], seed: int) -> Delays:
+        """The model at work on these run numbers."""
+        ...
+
+
+class _Drawn:
+    """Delays that follow a law and look at nothing."""
+
+    def __init__(
+        self, runs: Sequence[int], seed: int, law: Callable[[np.random.Generator, int], Array]
+    ) -> None:
+        def whole(generator: np.random.Generator, count: int) -> IntArray:
+            return np.clip(np.rint(law(generator, count)), 0, FOREVER).astype(np.int64)
+
+        self._draws = RoundDraws(seed, "delay", runs, whole)
+
+    def at(self, t: int) -> IntArray:
+        return self._draws.at(t)
+
+    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
+        return self.at(t)
+
+
+class _Same:
+    """One delay for every vote."""
+
+    def __init__(self, runs: Sequence[int], rounds: int) -> None:
+        self._rounds = np.full(len(runs), rounds, dtype=np.int64)
+
+    def at(self, t: int) -> IntArray:
+        return self._rounds
+
+    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
+        return self._rounds
+
+
+class _Blind:
+    """Nothing before round `length`, then all at once."""
+
+    def __init__(self, runs: Sequence[int], length: int) -> None:
+        self._runs, self._length = len(runs), length
+
+    def at(self, t: int) -> IntArray:
+        return np.full(self._runs, max(0, self._length - t), dtype=np.int64)  # our rounds count from 0
+
+    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
+        return self.at(t)
+
+
+@dataclass(frozen=True)
+class NoDelay:
+    """Every vote is told at the end of its own round."""
+
+    budget: int = field(default=UNLIMITED, init=False, repr=False)
+
+    def start(self, *, runs: Sequence[int], seed: int) -> Delays:
+        return _Same(runs, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstantDelay:
+    """Every vote is the same number of rounds late."""
+
+    rounds: int
+    budget: int = field(default=UNLIMITED, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_whole("rounds", self.rounds, least=0)
+
+    def start(self, *, runs: Sequence[int], seed: int) -> Delays:
+        return _Same(runs, self.rounds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianDelay:
+    """τ = max(0, round(N(mean, std²))): clipping lifts the mean, to 108.3 at mean = std = 100."""
+
+    mean: float
+    std: float
+    budget: int = field(default=UNLIMITED, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_number("mean", self.mean, least=0.0)
+        check_number("std", self.std, least=0.0)
+
+    def start(self, *, runs: Sequence[int], seed: int) -> Delays:
+        return _Drawn(runs, seed, lambda generator, n: self.mean + self.std * generator.standard_normal(n))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeometricDelay:
+    """P(τ = k) = p (1 - p)^k with p = 1 / (1 + mean)."""
+
+    mean: float
+    budget: int = field(default=UNLIMITED, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_number("mean", self.mean, least=0.0)
+
+    def start(self, *, runs: Sequence[int], seed: int) -> Delays:
+        if self.mean == 0.0:  # log(1 - p) is -∞
+            return _Same(runs, 0)
+        survival = math.log(self.mean) - math.log1p(self.mean)  # log(1 - p)
+        return _Drawn(runs, seed, lambda generator, n: np.floor(np.log1p(-generator.random(n)) / survival))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParetoDelay:
+    """P(τ > s) = (1 + s / σ)^(-shape), σ = mean · (shape - 1), rounded: heavy tails, a finite mean."""
+
+    mean: float
+    shape: float
+    budget: int = field(default=UNLIMITED, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_number("mean", self.mean, least=0.0)
+        check_number("shape", self.shape, least=1.0)
+        if self.shape == 1.0:
+            raise InvalidInput("shape is 1. Expected more than 1: the mean delay would be infinite.")
+
+    def start(self, *, runs: Sequence[int], seed: int) -> Delays:
+        scale = self.mean * (self.shape - 1.0)
+        return _Drawn(
+            runs,
+            seed,
+            lambda generator, n: scale * ((1.0 - generator.random(n)) ** (-1.0 / self.shape) - 1.0),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrategicDelay:
+    """τ = min(⌊√Λ⌋, what is left of Λ) whenever a served arm is good, max(u_a, u_b) > 0; else 0."""
+
+    budget: int
+
+    def __post_init__(self) -> None:
+        check_whole("budget", self.budget, least=0)
+
+    @property
+    def longest(self) -> int:
+        """⌊√Λ⌋."""
+        return math.isqrt(self.budget)
+
+    def start(self, *, runs: Sequence[int], seed: int) -> StrategicDelay:
+        return self
+
+    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
+        return _where_good(utility, served.arms, self.longest)
+
+
+@compiled
+def _where_good(utility: Array, arms: IntArray, delay: int) -> IntArray:
+    """(R,) the delay where one of the pair has positive utility, else 0."""
+    rounds = np.zeros(len(arms), np.int64)
+    for r in range(len(arms)):
+        if max(utility[r, arms[r, 0]], utility[r, arms[r, 1]]) > 0.0:
+            rounds[r] = delay
+    return rounds
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlindPhase:
+    """No vote before round M, then all at once: τ_t = M - t + 1, t = 1 … M, M = ⌊(√(1 + 8Λ) - 1) / 2⌋.
+
+    The longest such phase a budget Λ buys: its delays sum to M (M + 1) / 2 ≤ Λ.
+    """
+
+    budget: int
+
+    def __post_init__(self) -> None:
+        check_whole("budget", self.budget, least=0)
+
+    @property
+    def length(self) -> int:
+        """M, in rounds."""
+        return blind_phase(self.budget)
+
+    def start(self, *, runs: Sequence[int], seed: int) -> Delays:
+        return _Blind(runs, self.length)

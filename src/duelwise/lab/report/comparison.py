@@ -1,0 +1,101 @@
+"""Tables that set results beside each other: ours and theirs, pairs, settings, searches."""
+
+from __future__ import annotations
+
+from duelwise.lab.cells.codec import encode_kind
+from duelwise.lab.cells.problem import CORRUPTIONS, DELAYS, WORLDS
+from duelwise.lab.paper.figures import Panel
+from duelwise.lab.paper.published import agrees, published
+from duelwise.lab.paper.records import Record
+from duelwise.lab.report.claims import OURS
+from duelwise.lab.report.results import Line, Results
+from duelwise.lab.report.style import NAMES
+from duelwise.lab.report.tables import Table
+
+BASE_FIGURES = ("1", "2", "3")  # the settings whose published numbers are known
+
+
+def published_table(results: Results) -> Table:
+    """Ours beside the published number, at the base settings."""
+    methods = results.methods()
+    rows: list[tuple[str, ...]] = []
+    for place in results.where(figure=BASE_FIGURES).places():
+        panel = place.lines[0].drawn_in
+        beside = {line.method: _beside(line, panel) for line in place}
+        cells = [beside.get(name, "") for name in methods]
+        rows.append((panel.task.name, panel.regime, place.lines[0].variant, *cells))
+    head = ("task", "delay", "variant", *[NAMES[name] for name in methods])
+    title = (
+        "Final regret: ours / published (~ read off a figure); ✓ within 12 %, baselines 25 %, or three "
+        "combined standard errors"
+    )
+    return Table(title=title, head=head, rows=tuple(rows))
+
+
+def _beside(line: Line, panel: Panel) -> str:
+    final = line.curve.final
+    ours = f"{final.mean():,.0f} ± {final.std(ddof=1):,.0f}"
+    theirs = published(panel.task.name, panel.regime, line.method)
+    if theirs is None:
+        return ours
+    return f"{ours} / {theirs} {'✓' if agrees(theirs, final, method=line.method) else '✗'}"
+
+
+def contrast_table(results: Results, title: str) -> Table:
+    """RCDP-UCB minus every other method, paired by run."""
+    rows = [
+        (c.figure, c.panel, NAMES[c.second], f"{c.mean:,.1f}", f"{c.low:,.1f}", f"{c.high:,.1f}", c.verdict)
+        for other in results.methods()
+        if other != OURS
+        for c in results.contrast(OURS, other)
+    ]
+    head = ("figure", "panel", "against", "difference", "low", "high", "RCDP-UCB is")
+    return Table(title=title, head=head, rows=tuple(rows))
+
+
+def curves_table(results: Results) -> Table:
+    """Settings, seeds and costs of every curve."""
+    rows: list[tuple[str, ...]] = []
+    for line in results:
+        curve, problem = line.curve, line.curve.cell.problem
+        told = ", ".join(f"{name} {_short(value)}" for name, value in curve.cell.method.told().items())
+        world, delay, lies = (
+            ", ".join(f"{name} {_short(value)}" for name, value in encode_kind(part, kinds).items())
+            for part, kinds in (
+                (problem.world, WORLDS),
+                (problem.delay, DELAYS),
+                (problem.corruption, CORRUPTIONS),
+            )
+        )
+        runs = curve.cell.runs
+        rows.append(
+            (
+                line.panel, line.variant, NAMES[line.method], told or "published preset",
+                curve.cell.method.post_serving, world, delay, lies,
+                f"T {problem.horizon}, seed {problem.seed}",
+                f"{runs[0]}-{runs[-1]}", f"{curve.self_duels.mean():.0%}",
+                f"{curve.distinct_regret.mean():,.0f}", f"{curve.seconds:.1f}",
+            )
+        )  # fmt: skip
+    head = (
+        "panel", "variant", "method", "settings", "φ̂", "world", "delay", "corruption", "horizon and seed",
+        "runs", "self-duels", "regret from the best distinct pair", "seconds",
+    )  # fmt: skip
+    return Table(title="Curves", head=head, rows=tuple(rows))
+
+
+def search_table(record: Record) -> Table:
+    """Every candidate of the search on held-out seeds; * was taken."""
+    rows = tuple(
+        (
+            tried.task, tried.regime, tried.variant, NAMES[tried.method], f"{tried.exploration_width:g}",
+            tried.clip_rule or "", f"{tried.mean:,.0f}{'*' if tried.chosen else ''}",
+        )
+        for tried in record.tried
+    )  # fmt: skip
+    head = ("task", "delay", "variant", "method", "width", "clip", "mean final regret")
+    return Table(title="Search on held-out seeds", head=head, rows=rows)
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

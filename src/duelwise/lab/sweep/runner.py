@@ -1,0 +1,121 @@
+"""Playing the cells that are missing, on local cores or a cluster, and keeping each as it comes in."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duelwise.errors import DuelwiseError, InvalidInput, require
+from duelwise.lab.cells.experiment import Cell
+from duelwise.lab.cells.playing import Curve, play
+from duelwise.lab.sweep.costs import cost
+from duelwise.lab.sweep.keys import key, provenance
+from duelwise.lab.sweep.store import Store
+from duelwise.lab.sweep.worker_lifetime import end_with
+
+if TYPE_CHECKING:
+    from distributed import Client
+    from joblib import Parallel
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """What a call did."""
+
+    computed: int
+    reused: int
+    seconds: float  # of processor time for simulation, summed over workers
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            computed=self.computed + other.computed,
+            reused=self.reused + other.reused,
+            seconds=self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runner:
+    """Where cells are played and where curves are kept.
+
+    `jobs` workers on this machine, or those of the Dask scheduler at `cluster`. Each cell is
+    played in one thread, so the numbers are the same whatever the workers; a kill loses only
+    the cells in flight.
+    """
+
+    store: Store
+    jobs: int = -1  # -1: one for each core
+    cluster: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.jobs == 0 or self.jobs < -1:
+            raise InvalidInput(f"jobs is {self.jobs}. Expected a number of workers, or -1 for every core.")
+
+    def missing(self, cells: Iterable[Cell]) -> list[Cell]:
+        """The different cells that are not in the store, the longest first so that no worker ends alone."""
+        different = {key(cell): cell for cell in cells}
+        absent = [cell for name, cell in different.items() if not self.store.path(name).exists()]
+        return sorted(absent, key=cost, reverse=True)
+
+    def run(self, cells: Iterable[Cell], *, progress: Callable[[Cell], None] | None = None) -> Tally:
+        """Play what is missing; `progress` hears each cell once it is safely kept."""
+        wanted = list(cells)
+        absent, seconds = self.missing(wanted), 0.0
+        if absent:
+            for curve in self._played(absent):
+                self.store.write(curve)
+                seconds += curve.seconds
+                if progress is not None:
+                    progress(curve.cell)
+        return Tally(computed=len(absent), reused=len(set(map(key, wanted))) - len(absent), seconds=seconds)
+
+    def _played(self, cells: list[Cell]) -> Iterator[Curve]:
+        """Curves in the order they are done."""
+        from joblib import delayed
+
+        parent = os.getpid() if self.cluster is None else None
+        calls = (delayed(_play)(cell, parent) for cell in cells)
+        # Closed whatever happens, so that a refusal or Ctrl-C also ends the workers' queue.
+        with self._workers() as parallel, closing(parallel(calls)) as played:
+            for curve, stood_on in played:
+                if stood_on != provenance(curve.cell):
+                    raise DuelwiseError(
+                        f"A worker played with {stood_on}, but here it is {provenance(curve.cell)}. "
+                        "Expected the same code and versions everywhere: install the same on all machines."
+                    )
+                yield curve
+
+    @contextmanager
+    def _workers(self) -> Generator[Parallel]:
+        require("joblib", extra="lab", purpose="Running an experiment")
+        from joblib import Parallel, parallel_config
+
+        if self.cluster is None:
+            with parallel_config("loky", inner_max_num_threads=1):
+                yield Parallel(n_jobs=self.jobs, return_as="generator_unordered", batch_size=1)
+            return
+        require("distributed", extra="cluster", purpose="Running on a cluster")
+        with _client(self.cluster), parallel_config("dask"):
+            yield Parallel(n_jobs=-1, return_as="generator_unordered", batch_size=1)
+
+
+def _play(cell: Cell, parent: int | None) -> tuple[Curve, dict[str, str]]:
+    """A worker's part; with a parent on this machine it ends when that does."""
+    if parent is not None:
+        end_with(parent)
+    return play(cell), provenance(cell)
+
+
+def _client(address: str) -> Client:
+    from distributed import Client
+
+    try:
+        return Client(address)
+    except OSError as error:
+        raise DuelwiseError(
+            f"No Dask scheduler answers at {address!r}: {error}. Expected the address that "
+            "`dask scheduler` prints, such as tcp://host:8786."
+        ) from error
