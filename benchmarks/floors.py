@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-
-from duelwise.learning.compiled import compiled
-from duelwise.learning.equations import add_duel, second_arm
-from duelwise.learning.intrinsics import row_sums
-from duelwise.learning.links import LOGISTIC, logistic
 from duelwise.learning.maximum_likelihood import score
+
+from duelwise.learning.core.equations import add_duel, second_arm
+from duelwise.learning.core.intrinsics import row_sums
+from duelwise.learning.core.jit import compiled
+from duelwise.learning.core.links import LOGISTIC, logistic
 from duelwise.learning.post_serving.recursive import absorb
 from duelwise.types import Array, IntArray
 

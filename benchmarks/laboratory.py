@@ -11,9 +11,9 @@ import numpy as np
 
 from benchmarks.literal import literal
 from benchmarks.timing import Row, compare, seconds
+from duelwise.lab.play.compiled_loop import play
 from duelwise.lab.play.corruptions import StrategicCorruption
 from duelwise.lab.play.delays import GaussianDelay
-from duelwise.lab.play.rollout import play
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import Trajectory
 from duelwise.lab.worlds.linear import LinearWorld

@@ -26,7 +26,7 @@ from benchmarks import live
 from benchmarks.floors import HIDDEN, absorb_all, exponentials, moves, products, readings, scores, touch
 from benchmarks.laboratory import HORIZON, RUNS, ours, scenario
 from benchmarks.timing import seconds, write_between_marks
-from duelwise.lab.play.rollout import play
+from duelwise.lab.play.compiled_loop import play
 from duelwise.learning.estimation import MaximumLikelihood
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.post_serving.network import train

@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from duelwise.lab.play.rollout import play
+from duelwise.lab.play.compiled_loop import play
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import Trajectory, simulate
 from duelwise.lab.worlds.linear import LinearWorld

@@ -44,6 +44,18 @@ class Votes(NamedTuple):
     run: IntArray  # (n,)
     round: IntArray  # (n,)
     outcome: Array  # (n,) 1: the first of the pair won, 0: the second, ½: a tie
+    source: IntArray | None = None  # (n,) the number of the rater who gave it, where raters are told apart
+
+
+class Forgotten(NamedTuple):
+    """A duel that waits for its vote no longer: skipped, expired or retracted."""
+
+    run: int
+    round: int
+
+
+Event = Duel | Contexts | Votes | Forgotten
+"""What can happen to a learner. Replaying events never chooses again."""
 
 
 class Served(NamedTuple):

@@ -5,7 +5,7 @@ from random_pairs import RandomPairs
 from duelwise.errors import InvalidInput
 from duelwise.lab.play.corruptions import RandomCorruption, StrategicCorruption
 from duelwise.lab.play.delays import ConstantDelay, GaussianDelay, StrategicDelay
-from duelwise.lab.play.regret import distinct_regret, regret
+from duelwise.lab.play.regret import regrets
 from duelwise.lab.play.scenario import Chainable, Scenario
 from duelwise.lab.play.simulation import Trajectory, simulate
 from duelwise.lab.play.world import Truth
@@ -26,9 +26,10 @@ def play(
 def test_regret_is_the_literal_sum() -> None:
     u = np.array([[3.0, 1.0, 2.0, -1.0], [0.5, 0.5, 0.0, 0.25]])
     arms = np.array([[1, 3], [1, 1]])
-    np.testing.assert_allclose(regret(u, arms), [((3 - 1) + (3 + 1)) / 2, 0.0])
-    np.testing.assert_allclose(distinct_regret(u, arms), [(3 + 2 - 1 + 1) / 2, 0.0])
-    np.testing.assert_allclose(distinct_regret(u, np.array([[2, 0], [2, 3]])), [0.0, (0.5 + 0.5 - 0.25) / 2])
+    twice, distinct = regrets(u, arms)
+    np.testing.assert_allclose(twice, [((3 - 1) + (3 + 1)) / 2, 0.0])
+    np.testing.assert_allclose(distinct, [(3 + 2 - 1 + 1) / 2, 0.0])
+    np.testing.assert_allclose(regrets(u, np.array([[2, 0], [2, 3]]))[1], [0.0, (0.5 + 0.5 - 0.25) / 2])
 
 
 def test_a_trajectory_is_what_the_world_says_of_the_served_arms() -> None:
@@ -43,7 +44,7 @@ def test_a_trajectory_is_what_the_world_says_of_the_served_arms() -> None:
             assert trajectory.regret[r, t] == pytest.approx(cost, abs=1e-12)
             np.testing.assert_array_equal(learner.observed[t].y[r], truth.y[r, [a, b]])
         np.testing.assert_array_equal(learner.votes[t].outcome, world.vote(t, truth, arms))
-        np.testing.assert_array_equal(trajectory.distinct_regret[:, t], distinct_regret(truth.expected, arms))
+        np.testing.assert_array_equal(trajectory.distinct_regret[:, t], regrets(truth.expected, arms)[1])
     np.testing.assert_allclose(trajectory.cumulative[:, -1], trajectory.final)
     same = trajectory.arms[..., 0] == trajectory.arms[..., 1]
     np.testing.assert_allclose(trajectory.self_duels, same.sum(axis=1) / 60)

@@ -5,7 +5,7 @@ from scipy.special import expit, ndtr
 from duelwise.errors import InvalidInput, UnknownName
 from duelwise.lab.worlds.linear import QUANTILES, LinearWorld
 from duelwise.lab.worlds.mappings import MAPPINGS
-from duelwise.learning.links import LINKS
+from duelwise.learning.core.links import LINKS
 from duelwise.types import Array, IntArray
 
 ROUNDS = (0, 1, 255, 256, 700)

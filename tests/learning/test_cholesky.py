@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duelwise.learning.cholesky import invert
+from duelwise.learning.core.cholesky import invert
 
 
 @given(dim=st.integers(1, 12), seed=st.integers(0, 10**6), ridge=st.sampled_from([1e-6, 1.0, 1e4]))

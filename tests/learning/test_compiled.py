@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from duelwise import sources
-from duelwise.learning import compiled
+from duelwise.learning.core import jit
 
-HEAD = "from duelwise.learning.compiled import compiled\n"
+HEAD = "from duelwise.learning.core.jit import compiled\n"
 INNER = HEAD + "\n@compiled\ndef g():\n    return {}\n"
 OUTER = HEAD + "from inner import g\n\n@compiled\ndef f():\n    return g()\n"
 TELL = """
 import sys
-from duelwise.learning import compiled
-compiled.STAMP = sys.argv[1]
+from duelwise.learning.core import jit
+jit.STAMP = sys.argv[1]
 from outer import f
 print(f(), sum(f.stats.cache_hits.values()))
 """
@@ -45,7 +45,7 @@ def test_a_kernel_follows_the_kernel_it_calls(tmp_path: Path, elsewhere: bool) -
 
 
 def test_the_stamp_is_of_every_file_that_may_hold_a_kernel() -> None:
-    root = Path(compiled.__file__).parents[1]
+    root = Path(jit.__file__).parents[2]
     holders = {
         file.relative_to(root).as_posix()
         for file in root.rglob("*.py")
@@ -53,7 +53,7 @@ def test_the_stamp_is_of_every_file_that_may_hold_a_kernel() -> None:
     }
     stamped = [*sources.sources("learning"), *sources.sources("lab"), *sources.sources("storage")]
     assert holders <= {name for name, _ in stamped}
-    assert sources.digest(stamped) == compiled.STAMP
+    assert sources.digest(stamped) == jit.STAMP
 
 
 def test_a_digest_sees_names_and_contents(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from duelwise.learning import equations
+from duelwise.learning.core import equations
 from duelwise.randomness import generator
 from duelwise.types import Array
 

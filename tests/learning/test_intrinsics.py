@@ -14,9 +14,9 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from duelwise.lab.play.rolling import Record
-from duelwise.learning.compiled import compiled
-from duelwise.learning.intrinsics import LANES, borrowed, fused, row_sums
+from duelwise.lab.play.compiled_loop import Kept as Record
+from duelwise.learning.core.intrinsics import LANES, borrowed, fused, row_sums
+from duelwise.learning.core.jit import compiled
 from duelwise.randomness import generator
 from duelwise.types import AnyArray
 

@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 from literal import LiteralLearner, nearest
 
 from duelwise.learning import geometry, online
+from duelwise.learning.apply import apply
 from duelwise.learning.estimation import OnePass, OneStep
 from duelwise.learning.learner import DuelingLearner, Learned
 from duelwise.learning.recipes import RECIPES, rcdb, rcdp_ucb
 from duelwise.randomness import generator
-from duelwise.testing.life import Event, Life, apply, live
-from duelwise.types import Array, Contexts, Duel, Votes
+from duelwise.testing.life import Life, live
+from duelwise.types import Array, Contexts, Duel, Event, Votes
 
 RUNS, ROUNDS = [0, 1], 60
 
@@ -214,7 +215,8 @@ def test_prediction_errors_are_scored_before_they_are_learned_from() -> None:
             for i in range(len(event.run)) if event.run[i] == run
         ]  # fmt: skip
         y = np.concatenate([y for y, _ in pairs])
-        assert learner.contexts_seen[run] == len(y)
-        assert learner.prediction_error[run] == pytest.approx(sum(((y - p) ** 2).sum() for y, p in pairs))
-        assert learner.context_spread[run] == pytest.approx(((y - y.mean(axis=0)) ** 2).sum())
-        np.testing.assert_allclose(learner.context_mean[run], y.mean(axis=0))
+        scores = learner.scores
+        assert scores.contexts_seen[run] == len(y)
+        assert scores.prediction_error[run] == pytest.approx(sum(((y - p) ** 2).sum() for y, p in pairs))
+        assert scores.context_spread[run] == pytest.approx(((y - y.mean(axis=0)) ** 2).sum())
+        np.testing.assert_allclose(scores.context_mean[run], y.mean(axis=0))

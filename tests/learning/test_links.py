@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import expit, ndtr
 
 from duelwise.errors import UnknownName
-from duelwise.learning import links
+from duelwise.learning.core import links
 
 TEXTBOOK = {
     links.LOGISTIC: expit,

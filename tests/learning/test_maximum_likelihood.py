@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit, ndtr
 
-from duelwise.learning import links, maximum_likelihood
-from duelwise.learning.estimation import FullMLE
+from duelwise.learning.core import links
+from duelwise.learning.estimation import FullMLE, maximum_likelihood
+from duelwise.learning.estimation.maximum_likelihood import Record
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.recipes import rcdp_ucb
 from duelwise.randomness import generator
@@ -137,10 +138,11 @@ def test_the_kernels_are_their_loops(seed: int, n: int, d: int) -> None:
     theta = generator(seed, "theta", 0).standard_normal(d)
     z, work, out = np.ascontiguousarray(dz.T), np.empty((2, n)), np.empty(d)
     m = np.empty(n)
+    votes = Record(z, weight, outcome, n)
     maximum_likelihood.margins(z, theta, n, m)
     np.testing.assert_allclose(m, [sum(theta[j] * dz[i, j] for j in range(d)) for i in range(n)], atol=1e-12)
     for name, code in links.LINKS.items():
-        length = maximum_likelihood.score(z, weight, outcome, n, theta, 0.3, code, work[0], out)
+        length = maximum_likelihood.score(votes, theta, 0.3, code, work[0], out)
         literal = gradient(theta, dz, weight, outcome, name, 0.3)
         np.testing.assert_allclose(out, literal, atol=1e-10)
         assert length == pytest.approx(float(np.linalg.norm(literal)), abs=1e-10)
@@ -148,7 +150,7 @@ def test_the_kernels_are_their_loops(seed: int, n: int, d: int) -> None:
         for i in range(n):
             hessian += weight[i] * links.slope(code, m[i]) * np.outer(dz[i], dz[i])
         inverse = np.empty((d, d))
-        maximum_likelihood.inverse_hessian(z, weight, n, theta, 0.3, code, work, inverse)
+        maximum_likelihood.inverse_hessian(votes, theta, 0.3, code, work, inverse)
         np.testing.assert_allclose(inverse @ hessian, np.eye(d), atol=1e-8)
 
 

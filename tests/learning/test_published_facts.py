@@ -58,7 +58,7 @@ def test_the_noise_moves_the_leader() -> None:
     z = np.tile(np.eye(4), (2, 1, 1))
     inverse = np.tile(np.eye(4), (2, 1, 1))
     noise = Noise(5, (0, 3))
-    view = View(3, z, np.zeros((2, 4)), inverse, np.ones(2), True, noise)
+    view = View(3, z, np.zeros((2, 4)), inverse, np.ones(2), True, noise, np.zeros(2, int), np.zeros(2, int))
     chosen = PerturbedLeader().pairs(view)[:, 0]
     np.testing.assert_array_equal(chosen, perturbation(PerturbedLeader(), 3).argmax(axis=1))
     assert LeaderChallenger().pairs(view)[:, 0].tolist() == [0, 0]

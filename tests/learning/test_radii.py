@@ -8,7 +8,7 @@ import pytest
 from duelwise.errors import InvalidInput
 from duelwise.learning import radii
 from duelwise.learning.recipes import max_pair_ucb, rcdp_ucb
-from duelwise.learning.widths import ConstantWidth, Known, ObservedWidth, TheoryWidth
+from duelwise.learning.widths import ConstantWidth, ObservedWidth, TheoryWidth
 from duelwise.testing.life import Life, live
 
 
@@ -55,18 +55,18 @@ def test_a_radius_for_each_run_is_the_radius_of_each() -> None:
 def test_the_observed_radius_is_what_the_learner_sees() -> None:
     learner = rcdp_ucb(runs=2, context_dim=3, clip=0.2, curvature=0.3, regularisation=0.7, distinct_pair=True)
     live(learner, Life([0, 1], candidates=4, context_dim=3, post_dim=0), rounds=25)
-    known = Known(25, learner.served_geometry, learner.pending, np.full(2, 0.7), np.full(2, 0.3))
-    width = ObservedWidth(corruption_budget=4.0, clip=0.2, norm_bound=1.5, confidence=0.1).at(known)
+    width = ObservedWidth(corruption_budget=4.0, clip=0.2, norm_bound=1.5, confidence=0.1).at(learner.core)
     V = learner.served_geometry.matrix
     for run in range(2):
         pull = 0.0
         waiting = learner.snapshot()
-        for row in range(len(waiting["pending.round"])):
-            seen = waiting["pending.state"][row, run] == 2
-            if seen and np.isnan(waiting["pending.outcome"][row, run]):
-                dz = waiting["pending.dz"][row, run]
+        before = waiting["pending.count"][:run].sum()
+        for row in range(before, before + waiting["pending.count"][run]):
+            seen = waiting["pending.state"][row] == 2
+            if seen and np.isnan(waiting["pending.outcome"][row]):
+                dz = waiting["pending.dz"][row]
                 leverage = math.sqrt(dz @ np.linalg.solve(V[run], dz))
-                pull += waiting["pending.weight"][row, run] * leverage
+                pull += waiting["pending.weight"][row] * leverage
         assert pull > 0
         growth = np.linalg.slogdet(V[run])[1] - 3 * math.log(0.7)
         literal = math.sqrt(growth + 2 * math.log(10)) / (2 * math.sqrt(0.3))
@@ -76,8 +76,8 @@ def test_the_observed_radius_is_what_the_learner_sees() -> None:
 
 def test_the_theory_width_is_twice_the_radius() -> None:
     learner = rcdp_ucb(runs=2, context_dim=3, regularisation=np.array([0.5, 2.0]))
-    known = Known(9, learner.served_geometry, learner.pending, np.array([0.5, 2.0]), np.full(2, 0.25))
-    width = TheoryWidth(corruption_budget=2, delay=5, clip=0.1).at(known)
+    live(learner, Life([0, 1], candidates=4, context_dim=3, post_dim=0), rounds=9)
+    width = TheoryWidth(corruption_budget=2, delay=5, clip=0.1).at(learner.core)
     for run, ridge in enumerate((0.5, 2.0)):
         assert width[run] == pytest.approx(
             2 * radii.radius(

@@ -305,9 +305,9 @@ def test_every_recipe_reads_as_published() -> None:
     assert width == {
         "rcdp-ucb": 0.1, "rcdb": 3 * root, "colstim": 0.5, "max-inp": 3 * root, "max-pair-ucb": 3 * root,
     }  # fmt: skip
-    assert made["rcdp-ucb"].parts.clip[0] == root / 125
-    assert made["rcdb"].parts.clip_on_arrival[0] == root / (0.5 * 25)
-    assert {name for name, method in made.items() if method.parts.curvature[0] == 0.25} == {"rcdp-ucb"}
-    assert {name for name, method in made.items() if method.parts.distinct} == {"colstim", "max-inp"}
+    assert made["rcdp-ucb"].core.fit.weigh.served[0] == root / 125
+    assert made["rcdb"].core.fit.weigh.arrived[0] == root / (0.5 * 25)
+    assert {name for name, method in made.items() if method.rules.curvature[0] == 0.25} == {"rcdp-ucb"}
+    assert {name for name, method in made.items() if method.rules.distinct} == {"colstim", "max-inp"}
     assert RECIPES["max-inp"](context_dim=16).parts.width.value == 0.5
     assert RECIPES["max-pair-ucb"](context_dim=16).parts.width.value == root

@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 from duelwise.cli.app import app
+from duelwise.lab.play.compiled_loop import play
 from duelwise.lab.play.corruptions import StrategicCorruption
 from duelwise.lab.play.delays import GaussianDelay
-from duelwise.lab.play.rollout import play
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.recipes import rcdp_ucb
 from duelwise.types import Contexts, Votes

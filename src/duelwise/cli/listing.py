@@ -13,8 +13,8 @@ from duelwise.lab.paper.contest import TASKS
 from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.paper.protocols import PROTOCOLS
 from duelwise.lab.worlds.mappings import MAPPINGS
+from duelwise.learning.core.links import LINKS
 from duelwise.learning.estimation import ESTIMATORS
-from duelwise.learning.links import LINKS
 from duelwise.learning.post_serving import POST_SERVING
 from duelwise.learning.recipes import RECIPES
 

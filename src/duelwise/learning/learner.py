@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, NoReturn, Protocol, get_args
+from typing import Any, Literal, NamedTuple, NoReturn, Protocol, get_args
 
 import numpy as np
 
 from duelwise.errors import InvalidInput
-from duelwise.learning import checking, receiving
-from duelwise.learning.estimation import Arrivals, Estimator
-from duelwise.learning.geometry import Geometry
-from duelwise.learning.links import link_code
-from duelwise.learning.pending import DONE, FREE, Pending
+from duelwise.learning import validation
+from duelwise.learning.core import batch
+from duelwise.learning.core import pending as waiting_duels
+from duelwise.learning.core.dispatch import offers_kernel
+from duelwise.learning.core.geometry import Geometry, geometry
+from duelwise.learning.core.links import link_code
+from duelwise.learning.core.pending import Pending
+from duelwise.learning.core.roles import AnyCore
+from duelwise.learning.core.round import take_in
+from duelwise.learning.core.state import (
+    EXPLORES_ARRIVED,
+    EXPLORES_SERVED,
+    Core,
+    Fit,
+    NoKernel,
+    Rules,
+    Scores,
+    handle,
+    scores,
+)
+from duelwise.learning.estimation import Estimator
 from duelwise.learning.post_serving.model import PostServing
-from duelwise.learning.selection import Noise, Selection, View
+from duelwise.learning.selection.rule import Noise, Selection, View, noise_of
 from duelwise.learning.weighting import Weighting, per_run
-from duelwise.learning.widths import Known, Width
+from duelwise.learning.widths import Width
 from duelwise.types import Array, Contexts, Duel, IntArray, Served, Snapshot, Votes
 
 GeometryName = Literal["served", "arrived"]
@@ -57,19 +73,13 @@ class Learner(Protocol):
 
 
 class Parts(NamedTuple):
-    """The frozen half of a learner: its parts and, for each run, its constants."""
+    """What a learner was made of."""
 
     select: Selection
     width: Width
-    geometry: GeometryName
-    observed: bool  # Δz from the observed y, else from the predicted
-    distinct: bool
-    link: int
-    regularisation: Array  # (R,) λ
-    curvature: Array  # (R,) κ
-    clip: Array  # (R,) α of a weight fixed at serving
-    clip_on_arrival: Array  # (R,) α of a weight fixed on arrival
-    noise: Noise
+    weigh: Weighting
+    estimate: Estimator
+    post_serving: PostServing
 
 
 class DuelingLearner:
@@ -77,6 +87,7 @@ class DuelingLearner:
 
     `geometry` is where it explores: V of all served duels or W of the arrived ones.
     `features` says whether Δz is built from the observed y or from what φ̂ predicted.
+    What a round does is written in core/round.py; here input is checked and handed over.
     """
 
     def __init__(
@@ -92,165 +103,212 @@ class DuelingLearner:
                 f"runs is {runs}, context_dim {context_dim}, post_dim {post_dim}; "
                 "expected at least one run, context_dim ≥ 1 and post_dim ≥ 0."
             )
-        checking.check_name("geometry", geometry, get_args(GeometryName))
-        checking.check_name("kind of features", features, get_args(FeaturesName))
-        self.runs, self.context_dim = len(numbers), context_dim
-        dim = context_dim + post_dim
-        clip, clip_on_arrival = weigh.clips(self.runs)
-        self.parts = parts = Parts(
-            select=select, width=width, geometry=geometry, observed=features == "observed",
-            distinct=distinct_pair, link=link_code(link),
+        validation.check_name("geometry", geometry, get_args(GeometryName))
+        validation.check_name("kind of features", features, get_args(FeaturesName))
+        self.runs, self.context_dim, self.post_dim = len(numbers), context_dim, post_dim
+        self.parts = Parts(select, width, weigh, estimate, post_serving)
+        self.noise = Noise(seed, numbers)
+        self.rules = Rules(
+            geometry=EXPLORES_SERVED if geometry == "served" else EXPLORES_ARRIVED,
+            observed=features == "observed", distinct=bool(distinct_pair), link=link_code(link),
             regularisation=per_run("regularisation", regularisation, self.runs),
             curvature=per_run("curvature", curvature, self.runs),
-            clip=clip, clip_on_arrival=clip_on_arrival, noise=Noise(seed, numbers),
         )  # fmt: skip
         self.post_serving = post_serving.start(
             runs=numbers, context_dim=context_dim, post_dim=post_dim, seed=seed
         )
-        self.post_dim = post_dim
         self.estimate = estimate.start(
-            runs=self.runs, dim=dim, link=parts.link,
-            regularisation=parts.regularisation, curvature=parts.curvature,
+            runs=self.runs, dim=context_dim + post_dim, link=self.rules.link,
+            regularisation=self.rules.regularisation, curvature=self.rules.curvature,
         )  # fmt: skip
-        self.served_geometry = Geometry(runs=self.runs, dim=dim, regularisation=parts.regularisation)
-        self.arrived_geometry = Geometry(runs=self.runs, dim=dim, regularisation=parts.regularisation)
-        self.pending = Pending(runs=self.runs, context_dim=context_dim, post_dim=post_dim)
-        self.votes = np.zeros(self.runs, dtype=np.int64)  # (R,) learned so far
-        self.prediction_error = np.zeros(self.runs)  # (R,) Σ‖y - ŷ‖² over contexts seen
-        self.context_spread = np.zeros(self.runs)  # (R,) Σ‖y - mean y‖²
-        self.context_mean = np.zeros((self.runs, post_dim))
-        self.contexts_seen = np.zeros(self.runs, dtype=np.int64)  # (R,) two a duel
+        self._estimate_is_compiled = offers_kernel(self.estimate)
+        self._set(self._fresh_core())
+
+    def _fresh_core(self) -> AnyCore:
+        dim, ridge = self.context_dim + self.post_dim, self.rules.regularisation
+        select, width = self.parts.select, self.parts.width
+        fit = Fit(
+            rules=self.rules,
+            arrived=geometry(runs=self.runs, dim=dim, regularisation=ridge),
+            theta=self.estimate.theta,
+            votes=np.zeros(self.runs, dtype=np.int64),
+            weigh=self.parts.weigh.start(self.runs),
+        )
+        return Core(
+            fit=fit,
+            served=geometry(runs=self.runs, dim=dim, regularisation=ridge),
+            pending=waiting_duels.pending(
+                runs=self.runs, context_dim=self.context_dim, post_dim=self.post_dim
+            ),
+            scores=scores(runs=self.runs, post_dim=self.post_dim),
+            select=select.compiled() if offers_kernel(select) else NoKernel(),
+            width=width.compiled(self.runs) if offers_kernel(width) else NoKernel(),
+        )
+
+    def _set(self, core: AnyCore) -> None:
+        self.core: AnyCore = core
+        self._handle = handle(core)
+        self._estimate_state: Any = None
 
     @property
     def theta(self) -> Array:
         """(R, d) Θ̂."""
-        return self.estimate.theta
+        return self.core.fit.theta
+
+    @property
+    def served_geometry(self) -> Geometry:
+        """V."""
+        return self.core.served
+
+    @property
+    def arrived_geometry(self) -> Geometry:
+        """W."""
+        return self.core.fit.arrived
+
+    @property
+    def pending(self) -> Pending:
+        """Duels that wait for their context or their vote."""
+        return self.core.pending
+
+    @property
+    def votes(self) -> IntArray:
+        """(R,) learned so far."""
+        return self.core.fit.votes
+
+    @property
+    def scores(self) -> Scores:
+        """How well φ̂ foresaw what came."""
+        return self.core.scores
 
     @property
     def round(self) -> int:
         """The round that the next duel will have."""
-        return self.pending.next_round
+        return int(self.core.pending.next_round[0])
 
     def choose(self, x: Array) -> Duel:
         """Algorithm 1, steps 1 and 2: predict y, then pick a pair. Changes nothing: x (R, K, dx)."""
-        x = checking.candidates(x, runs=self.runs, context_dim=self.context_dim)
-        predicted = self.post_serving.predict(x)
-        features = np.concatenate((x, predicted), 2) if self.post_dim else x
-        parts = self.parts
-        explored = self.served_geometry if parts.geometry == "served" else self.arrived_geometry
-        known = Known(self.round, self.served_geometry, self.pending, parts.regularisation, parts.curvature)
+        x = validation.candidates(x, runs=self.runs, context_dim=self.context_dim)
+        predicted, core, round = self.post_serving.predict(x), self.core, self.round
+        if isinstance(core.select, NoKernel) or isinstance(core.width, NoKernel):
+            arms = self._choose_in_python(x, predicted)
+            at = np.arange(self.runs)[:, None]
+            return Duel(round, arms, x[at, arms], predicted[at, arms])
+        noise = noise_of(self.parts.select, self.noise, (round,), x.shape[1])[0]
+        arms, pair_x, pair_predicted = batch.choose(self._handle, x, predicted, noise)
+        self._check_arms(arms, x.shape[1])
+        return Duel(round, arms, pair_x, pair_predicted)
+
+    def _choose_in_python(self, x: Array, predicted: Array) -> IntArray:
+        """(R, 2) by a rule or a width that has no kernel."""
+        core, fit = self.core, self.core.fit
+        explored = core.served if fit.rules.geometry == EXPLORES_SERVED else fit.arrived
         view = View(
-            self.round, features, self.theta, explored.inverse,
-            parts.width.at(known), parts.distinct, parts.noise,
+            self.round, np.concatenate((x, predicted), 2), fit.theta, explored.inverse,
+            self.parts.width.at(core), fit.rules.distinct, self.noise, fit.votes, core.pending.out,
         )  # fmt: skip
-        arms = checking.arms(
-            parts.select.pairs(view), runs=self.runs, candidates=x.shape[1], distinct=parts.distinct
-        )
-        return Duel(self.round, arms, *receiving.pair_features(x, predicted, arms))
+        return self._check_arms(self.parts.select.pairs(view), x.shape[1])
+
+    def _check_arms(self, arms: IntArray, candidates: int) -> IntArray:
+        return validation.arms(arms, runs=self.runs, candidates=candidates, distinct=self.rules.distinct)
 
     def serve(self, duel: Duel) -> None:
         """Register a duel that was chosen, recorded or imported."""
-        checking.duel(
+        validation.duel(
             duel, round=self.round, runs=self.runs, context_dim=self.context_dim, post_dim=self.post_dim
         )
-        self.pending.add(duel)
+        if batch.serve(self._handle, duel.arms, duel.x, duel.predicted) == batch.NO_ROOM:
+            self.make_room(1)
+            batch.serve(self._handle, duel.arms, duel.x, duel.predicted)
+
+    def make_room(self, rounds: int) -> None:
+        """Places for this many more rounds to wait in every run."""
+        if not waiting_duels.has_room(self.core.pending, rounds):
+            self._set(self.core._replace(pending=waiting_duels.with_room(self.core.pending, rounds)))
 
     def observe(self, contexts: Contexts) -> Learned:
         """Algorithm 1, step 3: y of some duels is known; ω is fixed, V moves, φ̂ learns."""
-        p, V = self.pending, self.served_geometry
-        run, round, y = checking.contexts(contexts, post_dim=self.post_dim)
-        slots = np.empty(run.shape[0], dtype=np.int64)
-        verdict, at = receiving.check_contexts(run, round, y, p.index, p.base, p.next_round, p.state, slots)
-        if verdict != receiving.FINE:
+        run, round, y = validation.contexts(contexts, post_dim=self.post_dim)
+        verdict, at, x, start, ready = batch.observe(self._handle, run, round, y)
+        if verdict != batch.FINE:
             self._refuse("context", verdict, int(run[at]), int(round[at]))
-        had_vote = receiving.observe(
-            run, slots, y, self.parts.observed, self.parts.clip, self.parts.curvature,
-            p.state, p.outcome, p.x, p.predicted, p.dz, p.weight, p.leverage,
-            V.matrix, V.inverse, V.log_det, V.moves,
-            self.prediction_error, self.context_spread, self.context_mean, self.contexts_seen,
-        )  # fmt: skip
-        V.settle()
         if self.post_dim:
-            self.post_serving.learn(run, receiving.gather_pairs(p.x, slots, run), y)
-        return self._learn_ready(run, slots) if had_vote else NOTHING
+            self.post_serving.learn(run, x, y)
+        return self._learn(start, ready)
 
     def tell(self, votes: Votes) -> Learned:
         """Algorithm 1, steps 3 and 4: outcomes arrive; W and Θ̂ move. A vote before its y waits for it."""
-        p = self.pending
-        run, round, vote = checking.votes(votes)
-        slots = np.empty(run.shape[0], dtype=np.int64)
-        verdict, at = receiving.take_votes(
-            run, round, vote, p.index, p.base, p.next_round, p.state, p.outcome, p.out, slots
-        )
-        if verdict != receiving.FINE:
+        run, round, vote = validation.votes(votes)
+        verdict, at, start, ready = batch.hear(self._handle, run, round, vote)
+        if verdict != batch.FINE:
             self._refuse("vote", verdict, int(run[at]), int(round[at]), float(vote[at]))
-        return self._learn_ready(run, slots)
+        return self._learn(start, ready)
+
+    def _learn(self, start: IntArray, ready: IntArray) -> Learned:
+        """Learn from the ready duels: start (R + 1,) says where each run's slots begin."""
+        if not len(ready):
+            return NOTHING
+        if not self._estimate_is_compiled:
+            return self._learn_in_python(start, ready)
+        state = self.estimate.compiled(len(ready))
+        if state is not self._estimate_state:
+            self._estimate_state, self._estimate_handle = state, handle(state)
+        return Learned(*batch.learn(self._handle, self._estimate_handle, start, ready))
+
+    def _learn_in_python(self, start: IntArray, ready: IntArray) -> Learned:
+        """The same by an estimate that has no kernel."""
+        fit, waiting = self.core.fit, self.core.pending
+        run = np.repeat(np.arange(self.runs), np.diff(start))
+        learned = Learned(run, waiting.round[run, ready], np.empty(len(ready)))
+        for r in np.unique(run).tolist():
+            arrivals = take_in(waiting, r, ready, start[r], start[r + 1])
+            self.estimate.learn(fit, r, arrivals)
+            fit.votes[r] += len(arrivals.outcome)
+            learned.weight[start[r] : start[r + 1]] = arrivals.weight
+        if self.estimate.theta is not fit.theta:
+            fit.theta[...] = self.estimate.theta
+        return learned
 
     def forget(self, run: int, round: int) -> None:
         """The duel waits for its vote no longer: skipped, expired or retracted. V keeps it."""
-        p = self.pending
-        slot = p.slot(round)
-        if not 0 <= run < self.runs or slot == FREE or p.state[slot, run] == DONE:
-            verdict = receiving.FINISHED if 0 <= round < p.next_round else receiving.NEVER_SERVED
-            self._refuse("vote", verdict if 0 <= run < self.runs else receiving.NO_SUCH_RUN, run, round)
-        if np.isnan(p.outcome[slot, run]):
-            p.out[run] -= 1
-        p.state[slot, run] = DONE
-        p.release(np.array([slot]))
+        verdict = batch.forget(self._handle, run, round)
+        if verdict != batch.FINE:
+            self._refuse("vote", verdict, run, round)
 
     def served(self, round: int) -> Served:
         """What is known of a duel that still waits for its vote."""
-        p = self.pending
-        slot = p.slot(round)
-        if slot == FREE:
-            verdict = receiving.FINISHED if 0 <= round < p.next_round else receiving.NEVER_SERVED
-            self._refuse("vote", verdict, 0, round)
-        return Served(round, p.arms[slot], p.dz[slot], p.weight[slot], p.leverage[slot], p.out)
+        verdict, at, arms, dz, weight, leverage = batch.look(self._handle, round)
+        if verdict != batch.FINE:
+            self._refuse("vote", verdict, at, round)
+        return Served(round, arms, dz, weight, leverage, self.core.pending.out)
 
     def snapshot(self) -> Snapshot:
         """The whole state as copies of named arrays."""
-        parts = self._state_parts()
-        state = {
-            f"{part}.{name}": value for part, held in parts.items() for name, value in held.snapshot().items()
-        }
-        state |= {f"learner.{name}": getattr(self, name) for name in self._OWN}
-        return {name: np.array(value) for name, value in state.items()}
+        core = self.core
+        groups: dict[str, Snapshot] = {
+            "served": core.served._asdict(), "arrived": core.fit.arrived._asdict(),
+            "fit": {"votes": core.fit.votes}, "scores": core.scores._asdict(),
+            "pending": waiting_duels.snapshot(core.pending), "estimate": self.estimate.snapshot(),
+            "post_serving": self.post_serving.snapshot(),
+        }  # fmt: skip
+        return {f"{group}.{name}": np.array(held[name]) for group, held in groups.items() for name in held}
 
     def restore(self, state: Snapshot) -> None:
         """Take over a snapshot of a learner with the same settings."""
-        checking.state(state, self.snapshot())
-        for part, held in self._state_parts().items():
-            prefix = f"{part}."
-            held.restore({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
-        for name in self._OWN:
-            getattr(self, name)[...] = state[f"learner.{name}"]
+        validation.state(state, self.snapshot())
 
-    _OWN = ("votes", "prediction_error", "context_spread", "context_mean", "contexts_seen")
+        def part(group: str) -> Snapshot:
+            prefix = f"{group}."
+            return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
 
-    def _state_parts(self) -> dict[str, _Stateful]:
-        return {
-            "served": self.served_geometry, "arrived": self.arrived_geometry, "pending": self.pending,
-            "estimate": self.estimate, "post_serving": self.post_serving,
-        }  # fmt: skip
-
-    def _learn_ready(self, run: IntArray, slots: IntArray) -> Learned:
-        """Learn from those of these duels that now have both context and vote."""
-        p, W = self.pending, self.arrived_geometry
-        start, run, slots, dz, weight, vote = receiving.take_ready(
-            run, slots, self.runs, p.round, p.state, p.outcome, p.dz, p.weight
-        )
-        learned = Learned(run, p.round[slots], weight)
-        if slots.shape[0]:
-            self.estimate.learn(Arrivals(start, dz, weight, vote, self.parts.clip_on_arrival), W)
-            W.settle()
-            self.votes += start[1:] - start[:-1]
-            p.release(slots)
-        return learned
+        core = self.core
+        held = {"served": core.served, "arrived": core.fit.arrived, "scores": core.scores, "fit": core.fit}
+        for group, arrays in held.items():
+            for name, value in part(group).items():
+                getattr(arrays, name)[...] = value
+        self.estimate.restore(part("estimate"))
+        self.post_serving.restore(part("post_serving"))
+        core.fit.theta[...] = self.estimate.theta
+        self._set(core._replace(pending=waiting_duels.restored(part("pending"), like=core.pending)))
 
     def _refuse(self, what: str, verdict: int, run: int, round: int, value: float = np.nan) -> NoReturn:
-        checking.refuse(what, verdict, run, round, runs=self.runs, next_round=self.round, value=value)
-
-
-class _Stateful(Protocol):
-    def snapshot(self) -> Snapshot: ...
-    def restore(self, state: Snapshot) -> None: ...
+        validation.refuse(what, verdict, run, round, runs=self.runs, next_round=self.round, value=value)

@@ -1,6 +1,6 @@
 """The constants of the theory as pure functions: D, α and the forms of β_t.
 
-Arguments carry the paper's symbols in words; arrays broadcast.
+Arguments carry the paper's symbols in words; arrays broadcast. Kernels call the terms.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from duelwise.learning.core.jit import also_compiled
 from duelwise.types import Array
 
 
@@ -32,10 +33,27 @@ def clip(dim: int, error_budget: float) -> float:
     return float(np.sqrt(dim)) / error_budget if error_budget else np.inf
 
 
+@also_compiled
+def noise_term(round: float, dim: int, ridge: Array, confidence: float) -> Array:
+    """½ √(d ln((1 + t/(dλ))/δ)), the first term of β_t in Lemma 1."""
+    return 0.5 * np.sqrt(dim * np.log((1.0 + round / (dim * ridge)) / confidence))
+
+
+@also_compiled
+def seen_noise_term(log_det_growth: Array, curvature: Array, confidence: float) -> Array:
+    """√(ln(det V/λ^d) + 2 ln(1/δ))/(2√κ): the same from the duels that were served."""
+    return np.sqrt(log_det_growth + 2.0 * np.log(1.0 / confidence)) / (2.0 * np.sqrt(curvature))
+
+
+@also_compiled
+def bias_terms(ridge: Array, norm_bound: float, alpha: Array, wrong: Array) -> Array:
+    """√λ M + α·wrong: what the prior and the votes that lie or are out may pull."""
+    return np.sqrt(ridge) * norm_bound + alpha * wrong
+
+
 def statistical_term(round: float, *, dim: int, regularisation: float | Array, confidence: float) -> Array:
     """½ √(d ln((1 + t/(dλ))/δ)), the first term of β_t in Lemma 1."""
-    inside = (1.0 + round / (dim * np.asarray(regularisation))) / confidence
-    return 0.5 * np.sqrt(dim * np.log(inside))
+    return noise_term(round, dim, np.asarray(regularisation), confidence)
 
 
 def radius(
@@ -46,9 +64,8 @@ def radius(
 
     `delay_factor` is 1 in the main text and 3 in the appendix; 1 is right.
     """
-    noise = statistical_term(round, dim=dim, regularisation=regularisation, confidence=confidence)
-    prior = np.sqrt(regularisation) * norm_bound
-    return noise + prior + alpha * (corruption_budget + delay_factor * delay)
+    ridge, wrong = np.asarray(regularisation), np.asarray(corruption_budget + delay_factor * delay)
+    return noise_term(round, dim, ridge, confidence) + bias_terms(ridge, norm_bound, np.asarray(alpha), wrong)
 
 
 def observed_radius(
@@ -59,5 +76,5 @@ def observed_radius(
 
     Everything in it is seen by the learner: neither Λ nor μ_τ is needed.
     """
-    noise = np.sqrt(log_det_growth + 2.0 * np.log(1.0 / confidence)) / (2.0 * np.sqrt(curvature))
-    return noise + np.sqrt(regularisation) * norm_bound + alpha * corruption_budget + pending_pull
+    bias = bias_terms(regularisation, norm_bound, alpha, np.asarray(corruption_budget))
+    return seen_noise_term(log_det_growth, curvature, confidence) + bias + pending_pull

@@ -2,30 +2,60 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from duelwise.errors import InvalidInput
-from duelwise.learning import radii
-from duelwise.learning.geometry import Geometry
-from duelwise.learning.pending import Pending
+from duelwise.learning.core.dispatch import kernel
+from duelwise.learning.core.jit import compiled
+from duelwise.learning.core.pending import pull
+from duelwise.learning.core.roles import AnyCore, width_at
+from duelwise.learning.radii import bias_terms, noise_term, seen_noise_term
 from duelwise.types import Array
 
 
-class Known(NamedTuple):
-    """What a width may depend on."""
-
-    round: int
-    served: Geometry
-    pending: Pending
-    regularisation: Array  # (R,)
-    curvature: Array  # (R,)
+CONSTANT, THEORY, OBSERVED = 0, 1, 2
 
 
 class Width(Protocol):
-    def at(self, known: Known) -> Array: ...  # (R,)
+    """One that is compiled too has a method `compiled(runs)`, which gives its state to a kernel."""
+
+    def at(self, core: AnyCore) -> Array: ...  # (R,)
+
+
+class BuiltInWidth(NamedTuple):
+    """Which of the widths it is, and what it follows from; one state, so that one kernel serves all."""
+
+    code: int
+    value: Array  # (R,) c where it is constant, else α
+    wrong: float  # C + D, or C alone where the votes still out are seen
+    norm_bound: float  # M
+    confidence: float  # δ
+
+
+@kernel(width_at, BuiltInWidth)
+def built_in_width(width: BuiltInWidth, core: AnyCore, r: int) -> float:
+    """c, or 2β_t by (7) or by what is seen: log det V and the votes that are out."""
+    if width.code == CONSTANT:
+        return width.value[r]
+    ridge, dim = core.fit.rules.regularisation[r], core.fit.theta.shape[1]
+    bias = bias_terms(ridge, width.norm_bound, width.value[r], width.wrong)
+    if width.code == THEORY:
+        return 2.0 * (noise_term(core.pending.next_round[r] + 1.0, dim, ridge, width.confidence) + bias)
+    growth = core.served.log_det[r] - dim * math.log(ridge)
+    noise = seen_noise_term(growth, core.fit.rules.curvature[r], width.confidence)
+    return 2.0 * (noise + bias + pull(core.pending, r, core.served.inverse[r]))
+
+
+@compiled
+def _at(width: Any, core: AnyCore) -> Array:
+    out = np.empty(core.fit.theta.shape[0])
+    for r in range(out.shape[0]):
+        out[r] = width_at(width, core, r)
+    return out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,12 +64,15 @@ class ConstantWidth:
 
     value: float | Array
 
-    def at(self, known: Known) -> Array:
-        return np.full(known.regularisation.shape, self.value, dtype=np.float64)
-
     def __post_init__(self) -> None:
         if not np.all(np.isfinite(self.value)) or not np.all(np.asarray(self.value) >= 0):
             raise InvalidInput(f"exploration_width is {self.value}; it must be finite and not negative.")
+
+    def at(self, core: AnyCore) -> Array:
+        return _at(self.compiled(len(core.fit.theta)), core)
+
+    def compiled(self, runs: int) -> BuiltInWidth:
+        return BuiltInWidth(CONSTANT, _each(self.value, runs), 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +88,14 @@ class TheoryWidth:
     def __post_init__(self) -> None:
         _check(self.corruption_budget, self.delay, self.clip, self.norm_bound, self.confidence)
 
-    def at(self, known: Known) -> Array:
-        dim = known.served.inverse.shape[1]
-        return 2.0 * radii.radius(
-            known.round + 1, dim=dim, regularisation=known.regularisation, confidence=self.confidence,
-            norm_bound=self.norm_bound, alpha=self.clip,
-            corruption_budget=self.corruption_budget, delay=self.delay,
-        )  # fmt: skip
+    def at(self, core: AnyCore) -> Array:
+        return _at(self.compiled(len(core.fit.theta)), core)
+
+    def compiled(self, runs: int) -> BuiltInWidth:
+        wrong = float(self.corruption_budget + self.delay)
+        return BuiltInWidth(
+            THEORY, _each(self.clip, runs), wrong, float(self.norm_bound), float(self.confidence)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,15 +110,19 @@ class ObservedWidth:
     def __post_init__(self) -> None:
         _check(self.corruption_budget, 0.0, self.clip, self.norm_bound, self.confidence)
 
-    def at(self, known: Known) -> Array:
-        dim = known.served.inverse.shape[1]
-        return 2.0 * radii.observed_radius(
-            log_det_growth=known.served.log_det - dim * np.log(known.regularisation),
-            pending_pull=known.pending.pull(known.served.inverse),
-            curvature=known.curvature, regularisation=known.regularisation,
-            confidence=self.confidence, norm_bound=self.norm_bound,
-            alpha=np.asarray(self.clip), corruption_budget=self.corruption_budget,
-        )  # fmt: skip
+    def at(self, core: AnyCore) -> Array:
+        return _at(self.compiled(len(core.fit.theta)), core)
+
+    def compiled(self, runs: int) -> BuiltInWidth:
+        wrong = float(self.corruption_budget)
+        return BuiltInWidth(
+            OBSERVED, _each(self.clip, runs), wrong, float(self.norm_bound), float(self.confidence)
+        )
+
+
+def _each(value: float | Array, runs: int) -> Array:
+    """(R,) a number given once for all runs or once for each."""
+    return np.array(np.broadcast_to(np.asarray(value, dtype=np.float64), (runs,)))
 
 
 def _check(

@@ -147,8 +147,8 @@ def _coefficients(folded: Folded) -> tuple[Coefficient, ...]:
 
 def _prediction(folded: Folded) -> Prediction:
     learner = folded.learner
-    seen = int(learner.contexts_seen[0])
-    error, spread = float(learner.prediction_error[0]), float(learner.context_spread[0])
+    seen = int(learner.scores.contexts_seen[0])
+    error, spread = float(learner.scores.prediction_error[0]), float(learner.scores.context_spread[0])
     values = seen * learner.post_dim
     return Prediction(
         contexts=seen if learner.post_dim else 0,

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from duelwise.errors import InvalidInput, unknown_name
+from duelwise.learning.core.links import LINKS
 from duelwise.learning.estimation import ESTIMATORS
 from duelwise.learning.learner import DuelingLearner
-from duelwise.learning.links import LINKS
 from duelwise.learning.post_serving import POST_SERVING, PostServing
 from duelwise.learning.recipes import Options, recipe
 from duelwise.storage import JSON

@@ -11,14 +11,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from duelwise.errors import DuelwiseError
+from duelwise.learning.apply import apply
 from duelwise.learning.estimation import FullMLE
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.post_serving import PostServing, PostServingModel, Ridge
 from duelwise.learning.selection import Selection
 from duelwise.learning.weighting import ServedLeverage
 from duelwise.learning.widths import ConstantWidth
-from duelwise.testing.life import Event, Life, apply, assert_same_state, live
-from duelwise.types import Array, Duel, Snapshot, Votes
+from duelwise.testing.life import Life, assert_same_state, live
+from duelwise.types import Array, Duel, Event, Snapshot, Votes
 
 
 class LearnerConformance:

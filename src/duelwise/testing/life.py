@@ -9,11 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from duelwise.learning.apply import apply
 from duelwise.learning.learner import Learner
 from duelwise.randomness import RoundDraws
-from duelwise.types import Array, Contexts, Duel, IntArray, Snapshot, Votes
-
-Event = Duel | Contexts | Votes
+from duelwise.types import Array, Contexts, Duel, Event, IntArray, Snapshot, Votes
 
 CONTEXT_LAG, VOTE_LAG = 3, 7  # the most rounds that a context and a vote are late
 
@@ -67,12 +66,10 @@ def live(learner: Learner, life: Life, *, rounds: int) -> list[Event]:
     duels: list[Duel] = []
     for now in range(rounds):
         duels.append(learner.choose(life.candidates(now)))
-        learner.serve(duels[now])
-        seen = _contexts(life, duels, life.contexts_due(now))
-        learner.observe(seen)
-        told = _votes(life, life.votes_due(now))
-        learner.tell(told)
-        events += [duels[now], seen, told]
+        seen, told = _contexts(life, duels, life.contexts_due(now)), _votes(life, life.votes_due(now))
+        for event in (duels[now], seen, told):
+            apply(learner, event)
+            events.append(event)
     return events
 
 
@@ -90,16 +87,6 @@ def _votes(life: Life, due: list[tuple[int, int]]) -> Votes:
 def _columns(due: list[tuple[int, int]]) -> tuple[IntArray, IntArray]:
     table = np.array(due, dtype=np.int64).reshape(-1, 2)
     return table[:, 0], table[:, 1]
-
-
-def apply(learner: Learner, event: Event) -> None:
-    """Let one recorded event happen; a duel is served as it was, never chosen again."""
-    if isinstance(event, Duel):
-        learner.serve(event)
-    elif isinstance(event, Contexts):
-        learner.observe(event)
-    else:
-        learner.tell(event)
 
 
 def assert_same_state(one: Snapshot, other: Snapshot) -> None:

@@ -81,7 +81,7 @@ def test_fourier_is_ridge_regression_on_waves() -> None:
 @settings(deadline=None)
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=6), st.integers(2, 20))
 def test_hats_sum_to_one_and_reproduce_lines(x: list[float], knots: int) -> None:
-    rows = np.array(x)[None, None]
+    rows = np.array(x)[None]
     position, value = hats(rows, -2.0, 3.0, knots)
     assert ((position // knots).reshape(-1, 2) == np.arange(len(x))[:, None]).all()
     np.testing.assert_allclose(value.reshape(-1, 2).sum(axis=1), 1.0, rtol=0, atol=1e-9)

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 from duelwise.lab.cells.experiment import Cell
-from duelwise.lab.play import rollout
+from duelwise.lab.play import compiled_loop
 from duelwise.lab.play.simulation import Trajectory
 from duelwise.lab.worlds.recorded import RecordedWorld
 from duelwise.types import Array, IntArray
@@ -53,7 +53,7 @@ def play(cell: Cell) -> Curve:
         scenario = cell.problem.scenario(cell.runs)
         learner = cell.method.start(scenario.world, runs=cell.runs, seed=cell.problem.seed)
         begun = time.process_time()  # not the clock: other work on the machine is no cost of this cell
-        trajectory = rollout.play(learner, scenario, horizon=cell.problem.horizon)
+        trajectory = compiled_loop.play(learner, scenario, horizon=cell.problem.horizon)
         seconds = time.process_time() - begun
         world = scenario.world
         known = isinstance(world, RecordedWorld)

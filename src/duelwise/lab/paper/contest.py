@@ -14,7 +14,7 @@ from duelwise.lab.cells.playing import play as play_cell
 from duelwise.lab.cells.problem import Problem, Synthetic
 from duelwise.lab.paper.figures import METHODS, Panel, Task
 from duelwise.lab.paper.protocols import PaperProtocol, Protocol, Trial
-from duelwise.lab.play import rollout
+from duelwise.lab.play import compiled_loop
 from duelwise.lab.play.delays import GaussianDelay, NoDelay, StrategicDelay
 from duelwise.lab.play.simulation import Trajectory
 from duelwise.types import Array
@@ -126,7 +126,7 @@ def compete(
     scenario = problem.scenario(numbers)
     learner = method.start(scenario.world, runs=numbers, seed=problem.seed)
     begun = time.perf_counter()
-    trajectory = rollout.play(learner, scenario, horizon=problem.horizon, progress=progress)
+    trajectory = compiled_loop.play(learner, scenario, horizon=problem.horizon, progress=progress)
     return Standing(method=method, trajectory=trajectory, seconds=time.perf_counter() - begun)
 
 

@@ -6,15 +6,102 @@ clean votes are delayed. Budgets are kept here and nowhere else.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from duelwise.errors import InvalidInput
 from duelwise.lab.play.corruptions import Corruptions
 from duelwise.lab.play.delays import Delays
-from duelwise.learning.compiled import compiled
+from duelwise.learning.core.jit import compiled
 from duelwise.types import AnyArray, Array, BoolArray, IntArray, Served, Votes
 
-RUN, ROUND, DUE = 0, 1, 2  # the rows that say whose vote it is and when it is told
+
+class Flight(NamedTuple):
+    """Votes on their way, each run's in serving order, and what the adversaries have spent."""
+
+    length: IntArray  # (R,)
+    round: IntArray  # (R, places)
+    due: IntArray  # (R, places)
+    vote: Array  # (R, places)
+    flips_spent: IntArray  # (R,) votes flipped so far
+    delay_spent: IntArray  # (R,) sum of all delays so far
+    flip_budget: int  # C
+    delay_budget: int  # Λ
+
+
+def flight(*, runs: int, flip_budget: int, delay_budget: int) -> Flight:
+    """Nothing on its way, nothing spent."""
+    count = np.zeros(runs, np.int64)
+    return Flight(
+        count.copy(), np.zeros((runs, 4), np.int64), np.zeros((runs, 4), np.int64), np.zeros((runs, 4)),
+        count.copy(), count.copy(), flip_budget, delay_budget,
+    )  # fmt: skip
+
+
+def with_room(held: Flight, rounds: int) -> Flight:
+    """The same with places for this many more votes in every run."""
+    most, places = int(held.length.max()), held.due.shape[1]
+    if most + rounds <= places:
+        return held
+    while places < most + rounds:
+        places *= 2
+
+    def widened(old: AnyArray) -> AnyArray:
+        new = np.zeros((old.shape[0], places), old.dtype)
+        new[:, :most] = old[:, :most]
+        return new
+
+    return held._replace(round=widened(held.round), due=widened(held.due), vote=widened(held.vote))
+
+
+@compiled
+def send(held: Flight, r: int, t: int, outcome: float, flip: bool, delay: int) -> None:
+    """Run r's vote of round t: corrupt while C lasts, else delay while Λ lasts, and put on the way."""
+    # Flipping a tie changes nothing, so it is neither a corruption nor paid for.
+    if flip and held.flips_spent[r] < held.flip_budget and outcome != 0.5:
+        outcome, delay = 1.0 - outcome, 0
+        held.flips_spent[r] += 1
+    else:
+        delay = min(delay, held.delay_budget - held.delay_spent[r])
+        held.delay_spent[r] += delay
+    place = held.length[r]
+    held.round[r, place], held.due[r, place], held.vote[r, place] = t, t + delay, outcome
+    held.length[r] += 1
+
+
+@compiled
+def deliver(held: Flight, r: int, t: int, round: IntArray, vote: Array) -> int:
+    """Take out run r's votes that are due by round t, in serving order, into round and vote; how many."""
+    taken = 0
+    for i in range(held.length[r]):
+        if held.due[r, i] <= t:
+            round[taken], vote[taken] = held.round[r, i], held.vote[r, i]
+            taken += 1
+        elif taken > 0:  # places before the first gap stay as they are
+            kept = i - taken
+            held.round[r, kept], held.due[r, kept] = held.round[r, i], held.due[r, i]
+            held.vote[r, kept] = held.vote[r, i]
+    held.length[r] -= taken
+    return taken
+
+
+@compiled
+def _send_all(held: Flight, t: int, outcome: Array, flips: BoolArray, rounds: IntArray) -> None:
+    for r in range(outcome.shape[0]):
+        send(held, r, t, outcome[r], flips[r], rounds[r])
+
+
+@compiled
+def _deliver_all(held: Flight, t: int) -> tuple[IntArray, IntArray, Array]:
+    total = held.length.sum()
+    run, round, vote = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total)
+    n = 0
+    for r in range(held.length.shape[0]):
+        found = deliver(held, r, t, round[n:], vote[n:])
+        run[n : n + found] = r
+        n += found
+    return run[:n], round[:n], vote[:n]
 
 
 class Channel:
@@ -32,18 +119,23 @@ class Channel:
         delays: Delays,
         delay_budget: int,
     ) -> None:
-        self._corruptions, self._corruption_budget = corruptions, corruption_budget
-        self._delays, self._delay_budget = delays, delay_budget
-        self.flips_spent = np.zeros(runs, np.int64)  # (R,) votes flipped so far
-        self.delay_spent = np.zeros(runs, np.int64)  # (R,) sum of all delays so far
-        self._count = 0  # votes on their way: the filled places of the next two, in serving order
-        self._ticket = np.empty((3, 4 * runs), np.int64)  # (3, places): RUN, ROUND, DUE
-        self._outcome = np.empty(4 * runs)  # (places,)
+        self._corruptions, self._delays = corruptions, delays
+        self._flight = flight(runs=runs, flip_budget=corruption_budget, delay_budget=delay_budget)
+
+    @property
+    def flips_spent(self) -> IntArray:
+        """(R,) votes flipped so far."""
+        return self._flight.flips_spent
+
+    @property
+    def delay_spent(self) -> IntArray:
+        """(R,) sum of all delays so far."""
+        return self._flight.delay_spent
 
     @property
     def in_flight(self) -> int:
         """How many votes are on their way, over all runs."""
-        return self._count
+        return int(self._flight.length.sum())
 
     def send(self, t: int, served: Served, outcome: Array, utility: Array) -> None:
         """Take this round's votes.  # outcome (R,), utility (R, K)"""
@@ -52,79 +144,18 @@ class Channel:
         rounds = np.asarray(self._delays.rounds(t, served, utility), np.int64)
         _check_shape("flips of the corruption model", flips, runs)
         _check_shape("rounds of the delay model", rounds, runs)
-        self._make_room(self._count + runs)
-        accepted = _interfere(
-            t, outcome, flips, rounds, self._corruption_budget, self._delay_budget,
-            self.flips_spent, self.delay_spent, self._ticket, self._outcome, self._count,
-        )  # fmt: skip
-        if not accepted:
+        if rounds.min() < 0:
             raise InvalidInput(
                 f"The delay model asked for a negative delay in round {t}. Expected 0 or more."
             )
-        self._count += runs
+        self._flight = with_room(self._flight, 1)
+        _send_all(self._flight, t, outcome, flips, rounds)
 
     def arrivals(self, t: int) -> Votes:
-        """The votes due by the end of round t, in serving order, each handed out once."""
-        self._count, run, round, outcome = _deliver(t, self._ticket, self._outcome, self._count)
-        return Votes(run, round, outcome)
-
-    def _make_room(self, needed: int) -> None:
-        if needed > len(self._outcome):
-            extra = needed  # doubling: growing costs O(1) per vote
-            self._ticket = np.concatenate([self._ticket, np.empty((3, extra), np.int64)], axis=1)
-            self._outcome = np.concatenate([self._outcome, np.empty(extra)])
+        """The votes due by the end of round t, each run's in serving order, each handed out once."""
+        return Votes(*_deliver_all(self._flight, t))
 
 
 def _check_shape(what: str, values: AnyArray, runs: int) -> None:
     if values.shape != (runs,):
         raise InvalidInput(f"The {what} have shape {values.shape}. Expected ({runs},): one for each run.")
-
-
-@compiled
-def _interfere(
-    t: int,
-    outcome: Array,  # (R,)
-    flips: BoolArray,  # (R,) wanted
-    rounds: IntArray,  # (R,) wanted
-    corruption_budget: int,
-    delay_budget: int,
-    flips_spent: IntArray,  # (R,) changed
-    delay_spent: IntArray,  # (R,) changed
-    ticket: IntArray,  # (3, places) changed
-    told: Array,  # (places,) changed
-    count: int,
-) -> bool:
-    """Corrupt while C lasts, else delay while Λ lasts, and put on the way; False: a negative delay."""
-    if rounds.min() < 0:
-        return False
-    for r in range(len(outcome)):
-        place, delay, vote = count + r, 0, outcome[r]
-        # Flipping a tie changes nothing, so it is neither a corruption nor paid for.
-        if flips[r] and flips_spent[r] < corruption_budget and vote != 0.5:
-            vote = 1.0 - vote
-            flips_spent[r] += 1
-        else:
-            delay = min(rounds[r], delay_budget - delay_spent[r])
-            delay_spent[r] += delay
-        ticket[RUN, place], ticket[ROUND, place], ticket[DUE, place] = r, t, t + delay
-        told[place] = vote
-    return True
-
-
-@compiled
-def _deliver(t: int, ticket: IntArray, told: Array, count: int) -> tuple[int, IntArray, IntArray, Array]:
-    """Take out what is due and close the gaps: how many stay, then run, round and outcome (n,)."""
-    due = 0
-    for i in range(count):
-        due += ticket[DUE, i] <= t
-    run, round, outcome = np.empty(due, np.int64), np.empty(due, np.int64), np.empty(due)
-    taken = 0
-    for i in range(count):
-        if taken < due and ticket[DUE, i] <= t:
-            run[taken], round[taken], outcome[taken] = ticket[RUN, i], ticket[ROUND, i], told[i]
-            taken += 1
-        elif taken > 0:  # places before the first gap stay as they are
-            kept = i - taken
-            ticket[RUN, kept], ticket[ROUND, kept] = ticket[RUN, i], ticket[ROUND, i]
-            ticket[DUE, kept], told[kept] = ticket[DUE, i], told[i]
-    return count - due, run, round, outcome

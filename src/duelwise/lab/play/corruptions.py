@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import lru_cache
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from duelwise.lab.play.adversary import Sent, flips_over_runs, wants_flip
 from duelwise.lab.play.checks import check_number, check_whole
-from duelwise.learning.compiled import compiled
-from duelwise.randomness import RoundDraws
-from duelwise.types import Array, BoolArray, IntArray, Served
+from duelwise.learning.core.dispatch import kernel
+from duelwise.randomness import BLOCK, RoundDraws
+from duelwise.types import Array, BoolArray, Served
 
 
 class Corruptions(Protocol):
@@ -40,13 +42,29 @@ class CorruptionModel(Protocol):
         ...
 
 
-@compiled
-def favours_better(outcome: Array, arms: IntArray, utility: Array) -> BoolArray:
-    """(R,) whether the truly better arm of the pair won. Ties, and equal arms, favour nobody."""
-    favours = np.empty(len(arms), np.bool_)
-    for r in range(len(arms)):
-        favours[r] = (utility[r, arms[r, 0]] - utility[r, arms[r, 1]]) * (outcome[r] - 0.5) > 0.0
-    return favours
+class FlipRule(NamedTuple):
+    """Which votes of a block of rounds are to be flipped."""
+
+    drawn: BoolArray  # (BLOCK, R) those that chance or the calendar allows
+    better_only: bool  # of these, votes for the truly better arm
+    least_leverage: float  # and of at least this leverage
+
+
+@kernel(wants_flip, FlipRule)
+def flip_by_rule(rule: FlipRule, at: int, r: int, sent: Sent) -> bool:
+    """Whether the vote is drawn, moves enough and, where it matters, the better arm won.
+
+    Ties, and equal arms, favour nobody.
+    """
+    lead = sent.utility[sent.first] - sent.utility[sent.second]
+    favours_better = lead * (sent.outcome - 0.5) > 0.0
+    wanted = rule.drawn[at, r] and sent.leverage >= rule.least_leverage
+    return wanted and (favours_better or not rule.better_only)
+
+
+@lru_cache(maxsize=8)
+def _table(value: bool, runs: int) -> BoolArray:
+    return np.full((BLOCK, runs), value)
 
 
 @dataclass(frozen=True)
@@ -60,6 +78,9 @@ class NoCorruption:
 
     def flips(self, t: int, served: Served, outcome: Array, utility: Array) -> BoolArray:
         return np.zeros(len(outcome), np.bool_)
+
+    def compiled(self, begin: int, runs: int) -> FlipRule:
+        return FlipRule(_table(False, runs), better_only=True, least_leverage=0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +96,10 @@ class StrategicCorruption:
         return self
 
     def flips(self, t: int, served: Served, outcome: Array, utility: Array) -> BoolArray:
-        return favours_better(outcome, served.arms, utility)
+        return flips_over_runs(self.compiled(t, len(outcome)), 0, served, outcome, utility)
+
+    def compiled(self, begin: int, runs: int) -> FlipRule:
+        return FlipRule(_table(True, runs), better_only=True, least_leverage=0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +117,11 @@ class LateCorruption:
         return self
 
     def flips(self, t: int, served: Served, outcome: Array, utility: Array) -> BoolArray:
-        return favours_better(outcome, served.arms, utility) & (t >= self.start_round)
+        return flips_over_runs(self.compiled(t, len(outcome)), 0, served, outcome, utility)
+
+    def compiled(self, begin: int, runs: int) -> FlipRule:
+        begun = np.arange(begin, begin + BLOCK) >= self.start_round
+        return FlipRule(np.repeat(begun[:, None], runs, axis=1), better_only=True, least_leverage=0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +139,10 @@ class LeverageCorruption:
         return self
 
     def flips(self, t: int, served: Served, outcome: Array, utility: Array) -> BoolArray:
-        return favours_better(outcome, served.arms, utility) & (served.leverage >= self.threshold)
+        return flips_over_runs(self.compiled(t, len(outcome)), 0, served, outcome, utility)
+
+    def compiled(self, begin: int, runs: int) -> FlipRule:
+        return FlipRule(_table(True, runs), better_only=True, least_leverage=float(self.threshold))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,9 +167,9 @@ class RandomFlips:
         self._draws = RoundDraws(seed, "corruption", runs, lambda generator, n: generator.random(n))
         self._probability = probability
 
-    def at(self, t: int) -> BoolArray:
-        """(R,) which votes of round t are to be flipped, whoever won."""
+    def flips(self, t: int, served: Served, outcome: Array, utility: Array) -> BoolArray:
         return self._draws.at(t) < self._probability
 
-    def flips(self, t: int, served: Served, outcome: Array, utility: Array) -> BoolArray:
-        return self.at(t)
+    def compiled(self, begin: int, runs: int) -> FlipRule:
+        drawn = self._draws.block(begin // BLOCK) < self._probability
+        return FlipRule(drawn, better_only=False, least_leverage=0.0)

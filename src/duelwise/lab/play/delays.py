@@ -10,15 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from duelwise.errors import InvalidInput
+from duelwise.lab.play.adversary import Sent, delays_over_runs, wanted_delay
 from duelwise.lab.play.checks import check_number, check_whole
-from duelwise.learning.compiled import compiled
+from duelwise.learning.core.dispatch import kernel
 from duelwise.learning.radii import blind_phase
-from duelwise.randomness import RoundDraws
+from duelwise.randomness import BLOCK, RoundDraws
 from duelwise.types import Array, IntArray, Served
 
 UNLIMITED = 2**62
@@ -35,15 +36,6 @@ class Delays(Protocol):
         ...
 
 
-@runtime_checkable
-class ObliviousDelays(Protocol):
-    """Delays that look at nothing but the round."""
-
-    def at(self, t: int) -> IntArray:
-        """(R,) the wanted delay of this round's votes."""
-        ...
-
-
 class DelayModel(Protocol):
     """A delay model's settings."""
 
@@ -57,6 +49,21 @@ class DelayModel(Protocol):
         ...
 
 
+class DelayTable(NamedTuple):
+    """The delays of a block of rounds, or of those votes in it that an adversary minds."""
+
+    rounds: IntArray  # (BLOCK, R)
+    only_good: bool  # only where one of the pair has positive utility
+
+
+@kernel(wanted_delay, DelayTable)
+def delay_by_table(table: DelayTable, at: int, r: int, sent: Sent) -> int:
+    """The table's delay, or none where the pair is not worth it."""
+    if table.only_good and max(sent.utility[sent.first], sent.utility[sent.second]) <= 0.0:
+        return 0
+    return table.rounds[at, r]
+
+
 class _Drawn:
     """Delays that follow a law and look at nothing."""
 
@@ -68,24 +75,24 @@ class _Drawn:
 
         self._draws = RoundDraws(seed, "delay", runs, whole)
 
-    def at(self, t: int) -> IntArray:
+    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
         return self._draws.at(t)
 
-    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
-        return self.at(t)
+    def compiled(self, begin: int, runs: int) -> DelayTable:
+        return DelayTable(self._draws.block(begin // BLOCK), only_good=False)
 
 
 class _Same:
     """One delay for every vote."""
 
     def __init__(self, runs: Sequence[int], rounds: int) -> None:
-        self._rounds = np.full(len(runs), rounds, dtype=np.int64)
-
-    def at(self, t: int) -> IntArray:
-        return self._rounds
+        self._rounds = np.full((BLOCK, len(runs)), rounds, dtype=np.int64)
 
     def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
-        return self._rounds
+        return self._rounds[0]
+
+    def compiled(self, begin: int, runs: int) -> DelayTable:
+        return DelayTable(self._rounds, only_good=False)
 
 
 class _Blind:
@@ -94,11 +101,12 @@ class _Blind:
     def __init__(self, runs: Sequence[int], length: int) -> None:
         self._runs, self._length = len(runs), length
 
-    def at(self, t: int) -> IntArray:
+    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
         return np.full(self._runs, max(0, self._length - t), dtype=np.int64)  # our rounds count from 0
 
-    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
-        return self.at(t)
+    def compiled(self, begin: int, runs: int) -> DelayTable:
+        left = np.maximum(0, self._length - np.arange(begin, begin + BLOCK))
+        return DelayTable(np.repeat(left[:, None], runs, axis=1), only_good=False)
 
 
 @dataclass(frozen=True)
@@ -199,17 +207,10 @@ class StrategicDelay:
         return self
 
     def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
-        return _where_good(utility, served.arms, self.longest)
+        return delays_over_runs(self.compiled(t, len(utility)), 0, served, utility)
 
-
-@compiled
-def _where_good(utility: Array, arms: IntArray, delay: int) -> IntArray:
-    """(R,) the delay where one of the pair has positive utility, else 0."""
-    rounds = np.zeros(len(arms), np.int64)
-    for r in range(len(arms)):
-        if max(utility[r, arms[r, 0]], utility[r, arms[r, 1]]) > 0.0:
-            rounds[r] = delay
-    return rounds
+    def compiled(self, begin: int, runs: int) -> DelayTable:
+        return DelayTable(np.full((BLOCK, runs), self.longest, dtype=np.int64), only_good=True)
 
 
 @dataclass(frozen=True, kw_only=True)

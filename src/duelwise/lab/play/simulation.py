@@ -1,4 +1,4 @@
-"""The only loop: contexts → choose → serve → reveal → observe → vote → channel → tell → regret."""
+"""The loop to read: contexts → choose → serve → reveal → observe → vote → channel → tell → regret."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from duelwise.errors import InvalidInput
 from duelwise.lab.play.checks import check_whole
-from duelwise.lab.play.regret import distinct_regret, regret
+from duelwise.lab.play.regret import regrets
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.world import World
-from duelwise.learning.compiled import compiled
+from duelwise.learning.core.jit import compiled
 from duelwise.learning.learner import Learner
 from duelwise.types import AnyArray, Array, Contexts, IntArray
 
@@ -72,8 +72,7 @@ def simulate(
         channel.send(t, learner.served(t), outcome, truth.utility)
         votes = channel.arrivals(t)
         learner.tell(votes)
-        trajectory.regret[:, t] = regret(truth.expected, duel.arms)
-        trajectory.distinct_regret[:, t] = distinct_regret(truth.expected, duel.arms)
+        trajectory.regret[:, t], trajectory.distinct_regret[:, t] = regrets(truth.expected, duel.arms)
         trajectory.arms[:, t] = duel.arms
         trajectory.told[:] += np.bincount(votes.run, minlength=world.runs)
         if progress is not None:

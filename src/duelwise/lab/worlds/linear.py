@@ -15,7 +15,7 @@ from duelwise.lab.play.scenario import Chainable
 from duelwise.lab.play.world import Truth, WorldBlock
 from duelwise.lab.worlds.mappings import Mapping, bound_of, mapping_named
 from duelwise.lab.worlds.published_theta import published_normal
-from duelwise.learning.compiled import compiled
+from duelwise.learning.core.jit import compiled
 from duelwise.randomness import BLOCK, RoundDraws, generator
 from duelwise.types import Array, IntArray
 

@@ -2,6 +2,7 @@
 
 from duelwise.learning.post_serving.best_of import BestOf
 from duelwise.learning.post_serving.fourier import Fourier
+from duelwise.learning.post_serving.kernel_model import KernelModel
 from duelwise.learning.post_serving.model import PostServing, PostServingModel
 from duelwise.learning.post_serving.neighbours import Neighbours
 from duelwise.learning.post_serving.neural import Neural
@@ -15,6 +16,7 @@ __all__ = [
     "POST_SERVING",
     "BestOf",
     "Fourier",
+    "KernelModel",
     "Neighbours",
     "Neural",
     "NoPostServing",

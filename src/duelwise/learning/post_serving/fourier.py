@@ -9,7 +9,8 @@ from math import pi
 import numpy as np
 
 from duelwise.errors import InvalidInput
-from duelwise.learning.post_serving.recursive import RecursiveLeastSquares, dense
+from duelwise.learning.core.state import fill_arrays, named_arrays
+from duelwise.learning.post_serving.recursive import absorb_pairs, dense, expect_runs, least_squares
 from duelwise.randomness import generator
 from duelwise.types import Array, IntArray, Snapshot
 
@@ -48,23 +49,24 @@ class FourierModel:
         self._frequency = np.stack([g.normal(size=shape) for g in random]) / width  # (R, dx, D)
         self._phase = np.stack([g.uniform(0, 2 * pi, (1, settings.features)) for g in random])  # (R, 1, D)
         precision = settings.ridge * np.eye(1 + context_dim + settings.features)
-        self._fit = RecursiveLeastSquares(runs=len(runs), precision=precision, outputs=post_dim)
+        self._fit = least_squares(runs=len(runs), precision=precision, outputs=post_dim)
 
     @property
     def post_dim(self) -> int:
-        return self._fit.outputs
+        return self._fit.coefficients.shape[2]
 
     def predict(self, x: Array) -> Array:
-        return self._fit.predict(*dense(_waves(x, self._frequency, self._phase)))
+        return expect_runs(self._fit, *dense(_waves(x, self._frequency, self._phase)))
 
     def learn(self, run: IntArray, x: Array, y: Array) -> None:
-        self._fit.learn(run, *dense(_waves(x, self._frequency[run], self._phase[run])), y)
+        features = _waves(x, self._frequency[run], self._phase[run])
+        absorb_pairs(self._fit, run, *dense(features), np.ascontiguousarray(y))
 
     def snapshot(self) -> Snapshot:
-        return self._fit.snapshot()
+        return {name: value.copy() for name, value in named_arrays(self._fit).items()}
 
     def restore(self, state: Snapshot) -> None:
-        self._fit.restore(state)
+        fill_arrays(self._fit, state)
 
 
 def _waves(x: Array, frequency: Array, phase: Array) -> Array:

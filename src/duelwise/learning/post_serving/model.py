@@ -9,7 +9,11 @@ from duelwise.types import Array, IntArray, Snapshot
 
 
 class PostServingModel(Protocol):
-    """The state of a φ̂ for R runs. One run's predictions depend on its own pairs only."""
+    """The state of a φ̂ for R runs. One run's predictions depend on its own pairs only.
+
+    One that is compiled too has a method `compiled()`, which gives its state, and kernels for the roles
+    `predict` and `absorb` on that state.
+    """
 
     @property
     def post_dim(self) -> int: ...

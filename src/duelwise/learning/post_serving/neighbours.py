@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from duelwise.errors import InvalidInput
-from duelwise.learning.compiled import compiled, compiled_over_runs
+from duelwise.learning.core.jit import compiled, compiled_over_runs
 from duelwise.types import Array, IntArray, Snapshot
 
 

@@ -11,7 +11,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from duelwise.learning.compiled import compiled, compiled_over_runs
+from duelwise.learning.core.jit import compiled, compiled_over_runs
 from duelwise.types import IntArray
 
 Floats = NDArray[np.float32]  # networks train in single precision

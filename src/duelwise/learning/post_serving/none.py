@@ -4,39 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from typing import NamedTuple
 
 from duelwise.errors import InvalidInput
-from duelwise.types import Array, IntArray, Snapshot
+from duelwise.learning.core.dispatch import kernel
+from duelwise.learning.core.roles import absorb, predict
+from duelwise.learning.post_serving.kernel_model import KernelModel
+from duelwise.types import Array
+
+
+class NothingKnown(NamedTuple):
+    """There is nothing to know."""
+
+
+@kernel(predict, NothingKnown)
+def predict_nothing(model: NothingKnown, r: int, x: Array, out: Array) -> None:
+    """out (K, 0) is full as it is."""
+
+
+@kernel(absorb, NothingKnown)
+def absorb_nothing(model: NothingKnown, r: int, x: Array, y: Array) -> None:
+    """y (2, 0) says nothing."""
 
 
 @dataclass(frozen=True)
 class NoPostServing:
     """The null object, dy = 0: it predicts (R, K, 0) and has nothing to learn."""
 
-    def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> NoPostServingModel:
+    def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> KernelModel:
         if post_dim != 0:
             raise InvalidInput(
                 f"The world has {post_dim} post-serving coordinates, but no post-serving model was chosen. "
                 "Choose one, such as 'spline', or take a world without post-serving context."
             )
-        return NoPostServingModel()
-
-
-class NoPostServingModel:
-    """A φ̂ without outputs."""
-
-    post_dim = 0
-
-    def predict(self, x: Array) -> Array:
-        return np.zeros((*x.shape[:2], 0))
-
-    def learn(self, run: IntArray, x: Array, y: Array) -> None:
-        """Nothing follows from a y of no coordinates."""
-
-    def snapshot(self) -> Snapshot:
-        return {}
-
-    def restore(self, state: Snapshot) -> None:
-        """There is no state."""
+        return KernelModel(NothingKnown(), post_dim=0)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from duelwise.learning.compiled import compiled
+from duelwise.learning.core.jit import compiled
 from duelwise.types import IntArray
 
 

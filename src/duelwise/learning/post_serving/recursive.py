@@ -7,41 +7,27 @@ as their nonzeros, (position, value): a spline has few, a dense map has all.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from duelwise.learning.compiled import compiled
-from duelwise.learning.post_serving.order import by_run
-from duelwise.types import Array, IntArray, Snapshot
+from duelwise.learning.core.jit import compiled
+from duelwise.types import Array, IntArray
 
 
-class RecursiveLeastSquares:
-    """B for R runs: width p features, dy outputs; `precision` Λ (p, p) is the prior's."""
+class LeastSquares(NamedTuple):
+    """A and B of R runs: p features, dy outputs."""
 
-    def __init__(self, *, runs: int, precision: Array, outputs: int) -> None:
-        width = len(precision)
-        self.inverse = np.empty((runs, width, width))
-        self.inverse[:] = np.linalg.inv(precision)
-        self.coefficients = np.zeros((runs, width, outputs))  # (R, p, dy)
+    inverse: Array  # (R, p, p)
+    coefficients: Array  # (R, p, dy)
 
-    @property
-    def outputs(self) -> int:
-        return self.coefficients.shape[2]
 
-    def predict(self, position: IntArray, value: Array) -> Array:
-        """fᵀB: position and value (R, K, s) → (R, K, dy)."""
-        return _predict(self.coefficients, position, value)
-
-    def learn(self, run: IntArray, position: IntArray, value: Array, y: Array) -> None:
-        """Absorb pairs: run (n,), position and value (n, 2, s), y (n, 2, dy)."""
-        order, start = by_run(run, len(self.inverse))
-        _learn(self.inverse, self.coefficients, order, start, position, value, np.ascontiguousarray(y))
-
-    def snapshot(self) -> Snapshot:
-        return {"inverse": self.inverse.copy(), "coefficients": self.coefficients.copy()}
-
-    def restore(self, state: Snapshot) -> None:
-        self.inverse[...] = state["inverse"]
-        self.coefficients[...] = state["coefficients"]
+def least_squares(*, runs: int, precision: Array, outputs: int) -> LeastSquares:
+    """Nothing seen yet; `precision` Λ (p, p) is the prior's."""
+    width = len(precision)
+    inverse = np.empty((runs, width, width))
+    inverse[:] = np.linalg.inv(precision)
+    return LeastSquares(inverse, np.zeros((runs, width, outputs)))
 
 
 def dense(features: Array) -> tuple[IntArray, Array]:
@@ -52,7 +38,7 @@ def dense(features: Array) -> tuple[IntArray, Array]:
 
 
 @compiled
-def absorb(inverse: Array, coefficients: Array, position: IntArray, value: Array, y: Array) -> None:
+def absorb_rows(inverse: Array, coefficients: Array, position: IntArray, value: Array, y: Array) -> None:
     """One pair, first row before second, touching A once.
 
     Row by row: v = Af; B += v(y - fᵀB)ᵀ/(1 + fᵀv); A -= vvᵀ/(1 + fᵀv). With
@@ -94,7 +80,10 @@ def absorb(inverse: Array, coefficients: Array, position: IntArray, value: Array
 
 @compiled
 def expect(coefficients: Array, position: IntArray, value: Array, out: Array) -> None:
+    """fᵀB of K rows of features, position and value (K, s), into out (K, dy)."""
     for k in range(position.shape[0]):
+        for o in range(out.shape[1]):
+            out[k, o] = 0.0
         for j in range(position.shape[1]):
             row, weight = coefficients[position[k, j]], value[k, j]
             for o in range(out.shape[1]):
@@ -102,23 +91,16 @@ def expect(coefficients: Array, position: IntArray, value: Array, out: Array) ->
 
 
 @compiled
-def _predict(coefficients: Array, position: IntArray, value: Array) -> Array:
-    out = np.zeros((position.shape[0], position.shape[1], coefficients.shape[2]))
+def expect_runs(fit: LeastSquares, position: IntArray, value: Array) -> Array:
+    """fᵀB: position and value (R, K, s) → (R, K, dy)."""
+    out = np.empty((position.shape[0], position.shape[1], fit.coefficients.shape[2]))
     for r in range(position.shape[0]):
-        expect(coefficients[r], position[r], value[r], out[r])
+        expect(fit.coefficients[r], position[r], value[r], out[r])
     return out
 
 
 @compiled
-def _learn(
-    inverse: Array,
-    coefficients: Array,
-    order: IntArray,
-    start: IntArray,
-    position: IntArray,
-    value: Array,
-    y: Array,
-) -> None:
-    for r in range(inverse.shape[0]):
-        for i in order[start[r] : start[r + 1]]:
-            absorb(inverse[r], coefficients[r], position[i], value[i], y[i])
+def absorb_pairs(fit: LeastSquares, run: IntArray, position: IntArray, value: Array, y: Array) -> None:
+    """Pairs in their order: run (n,), position and value (n, 2, s), y (n, 2, dy)."""
+    for i in range(run.shape[0]):
+        absorb_rows(fit.inverse[run[i]], fit.coefficients[run[i]], position[i], value[i], y[i])

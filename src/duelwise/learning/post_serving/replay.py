@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from duelwise.learning.compiled import compiled
+from duelwise.learning.core.jit import compiled
 from duelwise.learning.post_serving.network import Floats
 from duelwise.randomness import RoundDraws
 from duelwise.types import AnyArray, Array, IntArray, Snapshot

@@ -4,12 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from duelwise.errors import InvalidInput
-from duelwise.learning.post_serving.recursive import RecursiveLeastSquares, dense
-from duelwise.types import Array, IntArray, Snapshot
+from duelwise.learning.core.dispatch import kernel
+from duelwise.learning.core.jit import compiled
+from duelwise.learning.core.roles import absorb, predict
+from duelwise.learning.post_serving.kernel_model import KernelModel
+from duelwise.learning.post_serving.recursive import absorb_rows, expect, least_squares
+from duelwise.types import Array, IntArray
+
+
+class RidgeState(NamedTuple):
+    """Recursive least squares in [1, x]."""
+
+    inverse: Array  # (R, 1 + dx, 1 + dx)
+    coefficients: Array  # (R, 1 + dx, dy)
+
+
+@compiled
+def _with_one(x: Array) -> tuple[IntArray, Array]:
+    """[1, x] as nonzeros: x (m, dx) → position, value (m, 1 + dx)."""
+    m, dim = x.shape
+    position, value = np.empty((m, 1 + dim), dtype=np.int64), np.empty((m, 1 + dim))
+    for b in range(m):
+        position[b, 0], value[b, 0] = 0, 1.0
+        for i in range(dim):
+            position[b, 1 + i], value[b, 1 + i] = 1 + i, x[b, i]
+    return position, value
+
+
+@kernel(predict, RidgeState)
+def predict_line(model: RidgeState, r: int, x: Array, out: Array) -> None:
+    """Bᵀ[1, x] of every candidate."""
+    position, value = _with_one(x)
+    expect(model.coefficients[r], position, value, out)
+
+
+@kernel(absorb, RidgeState)
+def absorb_line(model: RidgeState, r: int, x: Array, y: Array) -> None:
+    """Recursive least squares, the first of the pair before the second."""
+    position, value = _with_one(x)
+    absorb_rows(model.inverse[r], model.coefficients[r], position, value, y)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,34 +60,7 @@ class Ridge:
         if self.ridge <= 0:
             raise InvalidInput(f"Ridge regression needs ridge > 0, got {self.ridge}.")
 
-    def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> RidgeModel:
-        return RidgeModel(self, len(runs), context_dim, post_dim)
-
-
-class RidgeModel:
-    """The lines of R runs."""
-
-    def __init__(self, settings: Ridge, runs: int, context_dim: int, post_dim: int) -> None:
-        precision = settings.ridge * np.eye(context_dim + 1)
-        self._fit = RecursiveLeastSquares(runs=runs, precision=precision, outputs=post_dim)
-
-    @property
-    def post_dim(self) -> int:
-        return self._fit.outputs
-
-    def predict(self, x: Array) -> Array:
-        return self._fit.predict(*dense(_with_one(x)))
-
-    def learn(self, run: IntArray, x: Array, y: Array) -> None:
-        self._fit.learn(run, *dense(_with_one(x)), y)
-
-    def snapshot(self) -> Snapshot:
-        return self._fit.snapshot()
-
-    def restore(self, state: Snapshot) -> None:
-        self._fit.restore(state)
-
-
-def _with_one(x: Array) -> Array:
-    """[1, x]: (n, m, dx) → (n, m, 1 + dx)."""
-    return np.concatenate([np.ones((*x.shape[:2], 1)), x], axis=2)
+    def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> KernelModel:
+        precision = self.ridge * np.eye(context_dim + 1)
+        fit = least_squares(runs=len(runs), precision=precision, outputs=post_dim)
+        return KernelModel(RidgeState(fit.inverse, fit.coefficients), post_dim=post_dim)

@@ -5,13 +5,62 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import pi
+from typing import NamedTuple
 
 import numpy as np
 
 from duelwise.errors import InvalidInput
-from duelwise.learning.compiled import compiled
-from duelwise.learning.post_serving.recursive import RecursiveLeastSquares
-from duelwise.types import Array, IntArray, Snapshot
+from duelwise.learning.core.dispatch import kernel
+from duelwise.learning.core.jit import compiled
+from duelwise.learning.core.roles import absorb, predict
+from duelwise.learning.post_serving.kernel_model import KernelModel
+from duelwise.learning.post_serving.recursive import absorb_rows, expect, least_squares
+from duelwise.types import Array, IntArray
+
+
+class SplineState(NamedTuple):
+    """Recursive least squares in hats on a grid."""
+
+    inverse: Array  # (R, p, p)
+    coefficients: Array  # (R, p, dy)
+    low: float
+    high: float
+    knots: int
+
+
+@compiled
+def hats(x: Array, low: float, high: float, knots: int) -> tuple[IntArray, Array]:
+    """The two active hats of each coordinate: x (m, dx) → position, value (m, 2dx).
+
+    The values of a coordinate sum to one. Outside [low, high] the last cell's line goes on.
+    """
+    m, dim = x.shape
+    position = np.empty((m, 2 * dim), dtype=np.int64)
+    value = np.empty((m, 2 * dim))
+    per_unit = (knots - 1) / (high - low)
+    for b in range(m):
+        for i in range(dim):
+            place = (x[b, i] - low) * per_unit
+            cell = int(min(max(np.floor(place), 0.0), knots - 2.0))
+            position[b, 2 * i] = i * knots + cell
+            position[b, 2 * i + 1] = i * knots + cell + 1
+            value[b, 2 * i] = 1.0 - (place - cell)
+            value[b, 2 * i + 1] = place - cell
+    return position, value
+
+
+@kernel(predict, SplineState)
+def predict_spline(model: SplineState, r: int, x: Array, out: Array) -> None:
+    """fᵀB of every candidate."""
+    position, value = hats(x, model.low, model.high, model.knots)
+    expect(model.coefficients[r], position, value, out)
+
+
+@kernel(absorb, SplineState)
+def absorb_spline(model: SplineState, r: int, x: Array, y: Array) -> None:
+    """Recursive least squares, the first of the pair before the second."""
+    position, value = hats(x, model.low, model.high, model.knots)
+    absorb_rows(model.inverse[r], model.coefficients[r], position, value, y)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,62 +87,14 @@ class Spline:
                 f"A spline needs at least 2 knots, low < high, ridge > 0 and roughness ≥ 0; got {self}."
             )
 
-    def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> SplineModel:
-        return SplineModel(self, len(runs), context_dim, post_dim)
-
-
-class SplineModel:
-    """The hats' coefficients for R runs."""
-
-    def __init__(self, settings: Spline, runs: int, context_dim: int, post_dim: int) -> None:
-        self.settings = settings
-        precision = np.kron(np.eye(context_dim), _roughness_prior(settings)).astype(np.float64)
-        self.fit = RecursiveLeastSquares(runs=runs, precision=precision, outputs=post_dim)
-
-    @property
-    def post_dim(self) -> int:
-        return self.fit.outputs
-
-    def predict(self, x: Array) -> Array:
-        return self.fit.predict(*self._hats(x))
-
-    def learn(self, run: IntArray, x: Array, y: Array) -> None:
-        self.fit.learn(run, *self._hats(x), y)
-
-    def snapshot(self) -> Snapshot:
-        return self.fit.snapshot()
-
-    def restore(self, state: Snapshot) -> None:
-        self.fit.restore(state)
-
-    def _hats(self, x: Array) -> tuple[IntArray, Array]:
-        settings = self.settings
-        return hats(np.ascontiguousarray(x), settings.low, settings.high, settings.knots)
+    def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> KernelModel:
+        precision = np.kron(np.eye(context_dim), _roughness_prior(self)).astype(np.float64)
+        fit = least_squares(runs=len(runs), precision=precision, outputs=post_dim)
+        state = SplineState(fit.inverse, fit.coefficients, float(self.low), float(self.high), self.knots)
+        return KernelModel(state, post_dim=post_dim)
 
 
 def _roughness_prior(settings: Spline) -> Array:
     """ridge·I + roughness·DᵀD for one coordinate: (knots, knots)."""
     bends = np.diff(np.eye(settings.knots), n=2, axis=0)
     return settings.ridge * np.eye(settings.knots) + settings.roughness * bends.T @ bends
-
-
-@compiled
-def hats(x: Array, low: float, high: float, knots: int) -> tuple[IntArray, Array]:
-    """The two active hats of each coordinate: x (n, m, dx) → position, value (n, m, 2dx).
-
-    The values of a coordinate sum to one. Outside [low, high] the last cell's line goes on.
-    """
-    n, m, dim = x.shape
-    position = np.empty((n, m, 2 * dim), dtype=np.int64)
-    value = np.empty((n, m, 2 * dim))
-    per_unit = (knots - 1) / (high - low)
-    for a in range(n):
-        for b in range(m):
-            for i in range(dim):
-                place = (x[a, b, i] - low) * per_unit
-                cell = int(min(max(np.floor(place), 0.0), knots - 2.0))
-                position[a, b, 2 * i] = i * knots + cell
-                position[a, b, 2 * i + 1] = i * knots + cell + 1
-                value[a, b, 2 * i] = 1.0 - (place - cell)
-                value[a, b, 2 * i + 1] = place - cell
-    return position, value

@@ -12,16 +12,14 @@ products left over, one by one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from duelwise.learning.compiled import compiled
+from duelwise.learning.core.jit import compiled
 from duelwise.types import Array
-
-T = TypeVar("T")
 
 LANES = 8
 GROUP = 5  # rows summed at once: their lanes and the factor they share stay in registers
@@ -90,17 +88,30 @@ def _folded(builder: Any, lanes: Any) -> Any:
 
 
 @intrinsic
-def _borrowed(_context: Any, arrays: Any) -> Any:
-    def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-        result = args[0]
-        for place, kind in enumerate(signature.args[0].types):
-            array = target.make_array(kind)(target, builder, builder.extract_value(result, place))
-            array.meminfo = cgutils.get_null_value(array.meminfo.type)
-            array.parent = cgutils.get_null_value(array.parent.type)
-            result = builder.insert_value(result, array._getvalue(), place)
-        return result
+def borrowed(_context: Any, held: Any) -> Any:
+    """The same tuples of arrays without their owner, so that no use of them counts references.
 
-    return arrays(arrays), generate
+    Counting is atomic: threads that share an array would wait for each other at every use. The
+    caller keeps the arrays alive, and compiled code must not hand them on to Python.
+    """
+
+    def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _without_owners(target, builder, signature.args[0], args[0])
+
+    return held(held), generate
+
+
+def _without_owners(target: Any, builder: Any, kind: Any, value: Any) -> Any:
+    if isinstance(kind, types.Array):
+        array = target.make_array(kind)(target, builder, value)
+        array.meminfo = cgutils.get_null_value(array.meminfo.type)
+        array.parent = cgutils.get_null_value(array.parent.type)
+        return array._getvalue()
+    if isinstance(kind, types.BaseTuple):
+        for place, part in enumerate(kind.types):
+            inner = _without_owners(target, builder, part, builder.extract_value(value, place))
+            value = builder.insert_value(value, inner, place)
+    return value
 
 
 _group_sums, _one_sum = _sums_over(GROUP), _sums_over(1)
@@ -110,16 +121,6 @@ _group_sums, _one_sum = _sums_over(GROUP), _sums_over(1)
 def fused(a: float, b: float, c: float) -> float:
     """a·b + c with a single rounding."""
     return _fused(a, b, c)
-
-
-@compiled
-def borrowed(arrays: T) -> T:
-    """The same tuple of arrays without their owner, so that no use of them counts references.
-
-    Counting is atomic: threads that share an array would wait for each other at every use. The
-    caller keeps the arrays alive, and compiled code must not hand them on to Python.
-    """
-    return _borrowed(arrays)
 
 
 @compiled

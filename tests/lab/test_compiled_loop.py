@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from duelwise.lab.play import corruptions, delays
-from duelwise.lab.play.rollout import knows, play, rollout
+from duelwise.lab.play.compiled_loop import is_compiled, play, rollout
 from duelwise.lab.play.scenario import Scenario
-from duelwise.lab.play.simulation import simulate
+from duelwise.lab.play.simulation import Trajectory, simulate
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.recipes import RECIPES, rcdp_ucb, recipe
+from duelwise.testing.life import assert_same_state
+from duelwise.types import Votes
 
 HORIZON = 300  # more than one block of draws
 
@@ -47,14 +49,14 @@ def learner(name: str, played: Scenario, **options: object) -> DuelingLearner:
 
 def assert_same(name: str, played: Scenario, **options: object) -> None:
     plain, fast = learner(name, played, **options), learner(name, played, **options)
-    assert knows(fast, played)
-    expected = simulate(plain, played, horizon=HORIZON)
-    got = rollout(fast, played, horizon=HORIZON)
+    assert is_compiled(fast, played)
+    assert_equal(simulate(plain, played, horizon=HORIZON), rollout(fast, played, horizon=HORIZON))
+    assert_same_state(fast.snapshot(), plain.snapshot())  # φ̂'s scores and what waits included
+
+
+def assert_equal(expected: Trajectory, got: Trajectory) -> None:
     for field in ("regret", "distinct_regret", "arms", "told", "flips_spent", "delay_spent"):
         np.testing.assert_array_equal(getattr(got, field), getattr(expected, field), err_msg=field)
-    np.testing.assert_array_equal(fast.theta, plain.theta)
-    np.testing.assert_array_equal(fast.served_geometry.inverse, plain.served_geometry.inverse)
-    np.testing.assert_array_equal(fast.arrived_geometry.log_det, plain.arrived_geometry.log_det)
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -99,10 +101,31 @@ def test_a_learner_that_ignores_post_serving_context() -> None:
     np.testing.assert_array_equal(got.arms, expected.arms)
 
 
+@pytest.mark.parametrize("width", ["theory", "data"])
+def test_every_width(width: str) -> None:
+    assert_same("rcdp-ucb", scenario(), exploration_width=width)
+
+
+@pytest.mark.parametrize("model", ["spline", "ridge"])
+def test_every_model_with_a_kernel(model: str) -> None:
+    assert_same("rcdp-ucb", scenario(mapping="abs"), post_serving=model)
+
+
+def test_a_learner_can_be_played_on_from_where_the_loop_left_it() -> None:
+    played = scenario(mapping="abs")
+    plain, fast = learner("rcdp-ucb", played), learner("rcdp-ucb", played)
+    simulate(plain, played, horizon=HORIZON)
+    rollout(fast, played, horizon=HORIZON)
+    late = np.array([fast.snapshot()["pending.round"][0]])
+    for one in (plain, fast):
+        one.tell(Votes(np.zeros(1, int), late, np.ones(1)))
+    assert_same_state(fast.snapshot(), plain.snapshot())
+
+
 def test_play_falls_back_to_the_plain_loop_for_parts_it_does_not_know() -> None:
     played = scenario(mapping="abs")
-    other = learner("rcdp-ucb", played, post_serving="ridge")
-    assert not knows(other, played)
+    other = learner("rcdp-ucb", played, post_serving="knn")
+    assert not is_compiled(other, played)
     assert play(other, played, horizon=50).regret.shape == (3, 50)
     assert other.round == 50
 

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from duelwise.learning.compiled import compiled
+from duelwise.learning.core.jit import compiled
 from duelwise.types import Array
 
 

@@ -18,14 +18,15 @@ loop runs over consecutive votes and vectorises.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from duelwise.learning.cholesky import invert
-from duelwise.learning.compiled import compiled
-from duelwise.learning.equations import move_inverse
-from duelwise.learning.intrinsics import fused, row_sums
-from duelwise.learning.links import LOGISTIC, logistic, mean, means, slope
+from duelwise.learning.core.cholesky import invert
+from duelwise.learning.core.equations import move_inverse
+from duelwise.learning.core.intrinsics import fused, row_sums
+from duelwise.learning.core.jit import compiled
+from duelwise.learning.core.links import LOGISTIC, logistic, mean, means, slope
 from duelwise.types import Array, IntArray
 
 SLOW = 0.3  # a step that leaves more than this share of the gradient calls for a fresh Hessian
@@ -34,6 +35,37 @@ FLAT = 0.3  # a shortened step ends where the potential is at most this share as
 SHRINK = 0.05  # how much shorter the next trial is while every one was too long
 TRIALS = 60
 CAREFUL = 30  # passes after which only steps down the potential count: the gradient alone may go in circles
+
+
+class History(NamedTuple):
+    """The votes of R runs, and what the next solution starts from."""
+
+    z: Array  # (R, d, capacity) Δz
+    weight: Array  # (R, capacity)
+    outcome: Array  # (R, capacity)
+    scratch: Array  # (R, 2, capacity)
+    count: IntArray  # (R,) votes held
+    known: IntArray  # (R,) votes in the gradient
+    gradient: Array  # (R, d)
+    inverse: Array  # (R, d, d) of the Hessian, roughly
+    passes: IntArray  # (R,) over the history so far
+    tolerance: float  # on the length of the gradient
+    most_passes: int
+
+
+class Record(NamedTuple):
+    """The votes of one run."""
+
+    z: Array  # (d, capacity)
+    weight: Array  # (capacity,)
+    outcome: Array  # (capacity,)
+    count: int
+
+
+@compiled
+def record_of(history: History, r: int) -> Record:
+    """The votes of run r."""
+    return Record(history.z[r], history.weight[r], history.outcome[r], history.count[r])
 
 
 @compiled
@@ -57,18 +89,9 @@ def margins(z: Array, theta: Array, n: int, out: Array) -> None:
 
 
 @compiled
-def score(
-    z: Array,
-    weight: Array,
-    outcome: Array,
-    n: int,
-    theta: Array,
-    ridge: float,
-    link: int,
-    residual: Array,
-    out: Array,
-) -> float:
+def score(votes: Record, theta: Array, ridge: float, link: int, residual: Array, out: Array) -> float:
     """The left side of the estimating equation at Θ into out (d,); returns its length."""
+    z, weight, outcome, n = votes.z, votes.weight, votes.outcome, votes.count
     margins(z, theta, n, residual)
     if link == LOGISTIC:
         for i in range(n):
@@ -86,11 +109,9 @@ def score(
 
 
 @compiled
-def inverse_hessian(
-    z: Array, weight: Array, n: int, theta: Array, ridge: float, link: int, work: Array, out: Array
-) -> None:
-    """(λI + Σ ω ġ(Θᵀ Δz) Δz Δzᵀ)⁻¹ into out (d, d), from the whole history."""
-    d = z.shape[0]
+def inverse_hessian(votes: Record, theta: Array, ridge: float, link: int, work: Array, out: Array) -> None:
+    """(λI + Σ ω ġ(Θᵀ Δz) Δz Δzᵀ)⁻¹ into out (d, d), from the whole history; work (2, capacity)."""
+    z, weight, n, d = votes.z, votes.weight, votes.count, votes.z.shape[0]
     curvature, row = work[0], work[1]
     margins(z, theta, n, curvature)
     for i in range(n):
@@ -129,34 +150,49 @@ def correct_along(inverse: Array, step: Array, change: Array) -> None:
 
 
 @compiled
-def solve(
-    z: Array, weight: Array, outcome: Array, known: int, n: int, ridge: float, link: int,
-    theta: Array, gradient: Array, inverse: Array, tolerance: float, most: int, work: Array,
-) -> int:  # fmt: skip
-    """Solve for one run after votes known..n-1 were added; returns the passes over the history.
+def solve(history: History, r: int, theta: Array, ridge: float, link: int) -> None:
+    """Solve for run r after votes known … count - 1 were added: theta (d,) is changed in place.
 
-    theta (d,), gradient (d,) (its value at theta over the first `known` votes) and
-    inverse (d, d) are warm starts and are changed in place.
+    Θ, the gradient there over the first `known` votes and the inverse are warm starts.
     """
-    d = z.shape[0]
-    room = np.empty((4, d))
-    dz, step, trial, ahead = room[0], room[1], room[2], room[3]
-    for i in range(known, n):
+    gradient, inverse = history.gradient[r], history.inverse[r]
+    d, dz = theta.shape[0], np.empty(theta.shape[0])
+    for i in range(history.known[r], history.count[r]):
         m = 0.0
         for j in range(d):
-            dz[j] = z[j, i]
+            dz[j] = history.z[r, j, i]
             m += theta[j] * dz[j]
-        pull = weight[i] * (mean(link, m) - outcome[i])
+        pull = history.weight[r, i] * (mean(link, m) - history.outcome[r, i])
         for j in range(d):
             gradient[j] += pull * dz[j]
-        move_inverse(inverse, dz, weight[i] * slope(link, m))
+        move_inverse(inverse, dz, history.weight[r, i] * slope(link, m))
+    history.known[r] = history.count[r]
+    history.passes[r] += _descend(history, r, theta, ridge, link)
+
+
+@compiled
+def start_over(history: History, r: int, theta: Array, ridge: float, link: int) -> None:
+    """Gradient and inverse of run r afresh from the whole history, whose weights were changed."""
+    votes, work = record_of(history, r), history.scratch[r]
+    score(votes, theta, ridge, link, work[0], history.gradient[r])
+    inverse_hessian(votes, theta, ridge, link, work, history.inverse[r])
+    history.known[r] = history.count[r]
+
+
+@compiled
+def _descend(history: History, r: int, theta: Array, ridge: float, link: int) -> int:
+    """Newton's steps from the warm start until the gradient is short; returns the passes they took."""
+    votes, work, tolerance = record_of(history, r), history.scratch[r], history.tolerance
+    gradient, inverse, d = history.gradient[r], history.inverse[r], theta.shape[0]
+    room = np.empty((4, d))
+    dz, step, trial, ahead = room[0], room[1], room[2], room[3]
     norm = 0.0
     for j in range(d):
         norm += gradient[j] * gradient[j]
     norm = math.sqrt(norm)
     fresh = False
     passes = 0
-    while norm > tolerance and passes < most:
+    while norm > tolerance and passes < history.most_passes:
         careful = passes >= CAREFUL
         scale, short, long = 1.0, 0.0, np.inf  # steps known to be too short and too long
         for _ in range(TRIALS):
@@ -166,12 +202,12 @@ def solve(
                 for j in range(d):
                     step[i] -= scale * inverse[i, j] * gradient[j]
                 trial[i] = theta[i] + step[i]
-            reached = score(z, weight, outcome, n, trial, ridge, link, work[0], ahead)
+            reached = score(votes, trial, ridge, link, work[0], ahead)
             passes += 1
             if reached <= tolerance or (reached <= ENOUGH * norm and not careful):
                 break
             if not fresh:
-                inverse_hessian(z, weight, n, theta, ridge, link, work, inverse)
+                inverse_hessian(votes, theta, ridge, link, work, inverse)
                 fresh = True
                 continue
             for i in range(d):
@@ -195,24 +231,8 @@ def solve(
         fresh = False
         if norm > tolerance:
             if slow:
-                inverse_hessian(z, weight, n, theta, ridge, link, work, inverse)
+                inverse_hessian(votes, theta, ridge, link, work, inverse)
                 fresh = True
             else:
                 correct_along(inverse, step, dz)
     return passes
-
-
-@compiled
-def solve_runs(
-    z: Array, weight: Array, outcome: Array, known: IntArray, count: IntArray, ridge: Array, link: int,
-    theta: Array, gradient: Array, inverse: Array, tolerance: float, most: int, passes: IntArray,
-) -> None:  # fmt: skip
-    """`solve` for every run with new votes: z (R, d, capacity), weight and outcome (R, capacity)."""
-    for r in range(z.shape[0]):
-        if count[r] > known[r]:
-            work = np.empty((2, count[r]))
-            passes[r] += solve(
-                z[r], weight[r], outcome[r], known[r], count[r], ridge[r], link,
-                theta[r], gradient[r], inverse[r], tolerance, most, work,
-            )  # fmt: skip
-            known[r] = count[r]

@@ -10,19 +10,21 @@ import math
 
 import numpy as np
 
-from duelwise.learning.compiled import compiled
+from duelwise.learning.core.jit import compiled
 from duelwise.types import Array
 
 
 @compiled
-def invert(matrix: Array, out: Array) -> None:
-    """The inverse of a symmetric positive definite matrix (d, d) into out (d, d), by Cholesky's factor."""
+def invert(matrix: Array, out: Array) -> float:
+    """The inverse of a symmetric positive definite matrix (d, d) into out (d, d); returns its log det."""
     d = matrix.shape[0]
     low = np.zeros((d, d))  # matrix = low lowᵀ, then low is replaced by its inverse
+    log_det = 0.0
     for j in range(d):
         total = matrix[j, j]
         for k in range(j):
             total -= low[j, k] * low[j, k]
+        log_det += math.log(total)
         low[j, j] = math.sqrt(total)
         for i in range(j + 1, d):
             total = matrix[i, j]
@@ -43,3 +45,4 @@ def invert(matrix: Array, out: Array) -> None:
                 total += low[k, i] * low[k, j]
             out[i, j] = total
             out[j, i] = total
+    return log_det

@@ -8,7 +8,7 @@ from typing import NoReturn
 import numpy as np
 
 from duelwise.errors import AlreadyTold, InvalidInput, UnknownRound, unknown_name
-from duelwise.learning import receiving
+from duelwise.learning.core import batch
 from duelwise.types import AnyArray, Array, Contexts, Duel, IntArray, Snapshot, Votes
 
 
@@ -28,7 +28,7 @@ def candidates(x: Array, *, runs: int, context_dim: int) -> Array:
         )
     if x.shape[1] < 2:
         raise InvalidInput(f"There are {x.shape[1]} candidates; a duel needs at least two.")
-    if not receiving.all_finite(x):
+    if not batch.all_finite(x):
         run, arm, feature = np.argwhere(~np.isfinite(x))[0].tolist()
         raise InvalidInput(
             f"Feature {feature} of candidate {arm} in run {run} is {x[run, arm, feature]}; "
@@ -42,9 +42,9 @@ def arms(pairs: IntArray, *, runs: int, candidates: int, distinct: bool) -> IntA
     pairs = _whole("the pair", pairs)
     if pairs.shape != (runs, 2):
         raise InvalidInput(f"The selection rule named pairs of shape {pairs.shape}; expected {(runs, 2)}.")
-    if receiving.pairs_fit(pairs, candidates, distinct):
+    if batch.pairs_fit(pairs, candidates, distinct):
         return pairs
-    if receiving.pairs_fit(pairs, candidates, False):
+    if batch.pairs_fit(pairs, candidates, False):
         raise InvalidInput(
             "The selection rule named one candidate twice although distinct_pair is set. "
             "Let it look at View.distinct."
@@ -72,7 +72,7 @@ def duel(given: Duel, *, round: int, runs: int, context_dim: int, post_dim: int)
             f"The duel has predictions of shape {given.predicted.shape}; "
             f"expected {(*pair, post_dim)}: two rows of post_dim for each run."
         )
-    if not (receiving.all_finite(given.x) and receiving.all_finite(given.predicted)):
+    if not (batch.all_finite(given.x) and batch.all_finite(given.predicted)):
         raise InvalidInput("The duel's features hold NaN or infinity; every value must be finite.")
 
 
@@ -109,7 +109,7 @@ def state(given: Snapshot, own: Snapshot) -> None:
             f"The snapshot lacks {sorted(missing)} and has {sorted(extra)} besides. "
             "Restore into a learner with the settings of the one that made it."
         )
-    for name in ("served.matrix", "learner.votes", "learner.context_mean"):
+    for name in ("served.matrix", "fit.votes", "scores.context_mean"):
         if given[name].shape != own[name].shape:
             raise InvalidInput(
                 f"{name} of the snapshot has shape {given[name].shape}; this learner's has "
@@ -122,23 +122,23 @@ def refuse(
 ) -> NoReturn:
     """Say why a context or vote was not taken."""
     where = f"run {run}, round {round}"
-    if verdict == receiving.NO_SUCH_RUN:
+    if verdict == batch.NO_SUCH_RUN:
         raise InvalidInput(f"There is no run {run}; runs are 0 to {runs - 1}. Nothing was changed.")
-    if verdict == receiving.NEVER_SERVED:
+    if verdict == batch.NEVER_SERVED:
         raise UnknownRound(
             f"The {what} for {where} speaks of a duel that was never served; {next_round} rounds were. "
             "Serve the duel first. Nothing was changed."
         )
-    if verdict == receiving.FINISHED:
+    if verdict == batch.FINISHED:
         raise UnknownRound(
             f"The duel of {where} waits for nothing: its vote was told already, or it was forgotten. "
             "Hand in each vote once. Nothing was changed."
         )
-    if verdict == receiving.REPEATED:
+    if verdict == batch.REPEATED:
         raise AlreadyTold(
             f"The duel of {where} already has a {what}. Hand in each one once. Nothing was changed."
         )
-    if verdict == receiving.NOT_FINITE:
+    if verdict == batch.NOT_FINITE:
         raise InvalidInput(
             f"The post-serving context of {where} holds NaN or infinity; every value must be finite. "
             "Nothing was changed."

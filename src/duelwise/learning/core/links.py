@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 from duelwise.errors import unknown_name
-from duelwise.learning.compiled import compiled
-from duelwise.learning.intrinsics import fused
+from duelwise.learning.core.intrinsics import fused
+from duelwise.learning.core.jit import compiled
 from duelwise.types import Array
 
 LOGISTIC, PROBIT, LINEAR = 0, 1, 2

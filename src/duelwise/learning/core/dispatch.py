@@ -1,0 +1,72 @@
+"""Parts stay parts when compiled: a kernel is found by the type of the part's state.
+
+A role is what a kind of part does, such as `learn`. In compiled code a call of the role with a state
+becomes a call of the kernel that was registered for that state's class: nothing is looked up at run time.
+
+    class Halved(NamedTuple):
+        rounds: IntArray
+
+    @kernel(delay, Halved)
+    def half_as_late(state, block, r, sent): ...
+"""
+
+# numba's extensions have no types to check against.
+# pyright: basic
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from numba.core import types
+from numba.extending import overload
+
+from duelwise.errors import InvalidInput
+from duelwise.learning.core.jit import compiled, mark_foreign
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_KERNELS: dict[tuple[str, type], Callable[..., Any]] = {}
+
+
+def role(declaration: F) -> F:
+    """Declare what a kind of part does; its first argument is the part's state."""
+
+    def find(state: Any, *_rest: Any) -> Any:
+        if not isinstance(state, types.BaseNamedTuple):
+            return None  # numba then says that it knows no such function
+        return kernel_for(declaration, state.instance_class).py_func
+
+    overload(declaration, strict=False, jit_options={"nogil": True, "error_model": "numpy"})(find)
+    return declaration
+
+
+def kernel(declared: Callable[..., Any], state: type) -> Callable[[F], F]:
+    """Compile a function and let it play this role for parts whose state is of this class."""
+
+    def register(function: F) -> F:
+        made: Any = compiled(function)
+        _KERNELS[declared.__name__, state] = made
+        mark_foreign(state, function)
+        return made
+
+    return register
+
+
+def kernel_for(declared: Callable[..., Any], state: type) -> Callable[..., Any]:
+    """The kernel that plays a role for states of this class."""
+    found = _KERNELS.get((declared.__name__, state))
+    if found is None:
+        raise InvalidInput(
+            f"{state.__name__} has no kernel for {declared.__name__!r}. Register one with "
+            f"@kernel({declared.__name__}, {state.__name__}), or leave `compiled` out of the part."
+        )
+    return found
+
+
+def offers_kernel(part: object) -> bool:
+    """Whether a part's own class says how it is compiled.
+
+    A subclass may have changed what its parent does, so what it only inherits does not count.
+    """
+    return "compiled" in vars(type(part))

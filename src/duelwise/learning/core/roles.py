@@ -1,0 +1,61 @@
+"""What the parts of a learner do in a round, by the kind of part: the roles of dispatch.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from duelwise.learning.core.dispatch import role
+from duelwise.learning.core.pending import Pending
+from duelwise.learning.core.state import Arrivals, Core, Fit, Sight
+from duelwise.types import Array
+
+AnyCore = Core[Any, Any, Any]
+AnyFit = Fit[Any]
+
+
+@role
+def pair(select: Any, sight: Sight) -> tuple[int, int]:
+    """Selection: which two candidates meet, first and second."""
+    raise NotImplementedError
+
+
+@role
+def width_at(width: Any, core: AnyCore, r: int) -> float:
+    """Width: c_t of run r's next round."""
+    raise NotImplementedError
+
+
+@role
+def weigh_observed(weigh: Any, pending: Pending, r: int, slot: int) -> float:
+    """Weighting: ω of run r's duel in this slot, whose Δz and leverage in V have just become known."""
+    raise NotImplementedError
+
+
+@role
+def weigh_arrived(weigh: Any, fit: AnyFit, r: int, dz: Array, weight: float) -> float:
+    """Weighting: ω of a vote as it arrives, Δz (d,), from W before the vote is added to it."""
+    raise NotImplementedError
+
+
+@role
+def reweigh(weigh: Any, r: int, history: Any) -> bool:
+    """Weighting: before a solve over the whole history; True where weights in it were changed."""
+    raise NotImplementedError
+
+
+@role
+def learn(estimate: Any, fit: AnyFit, r: int, arrivals: Arrivals) -> None:
+    """Estimation: Θ̂ of run r follows these votes, each of them `admit`ted first."""
+    raise NotImplementedError
+
+
+@role
+def predict(model: Any, r: int, x: Array, out: Array) -> None:
+    """φ̂: what run r expects of x (K, dx) after serving, into out (K, dy)."""
+    raise NotImplementedError
+
+
+@role
+def absorb(model: Any, r: int, x: Array, y: Array) -> None:
+    """φ̂: run r learns from a served pair, x (2, dx) and y (2, dy)."""
+    raise NotImplementedError

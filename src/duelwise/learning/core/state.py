@@ -1,0 +1,137 @@
+"""The state of R runs of a learner, grouped by meaning. Every array has a leading run axis."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numba.core import types
+from numba.experimental import structref
+
+from duelwise.learning.core.geometry import Geometry
+from duelwise.learning.core.jit import compiled
+from duelwise.learning.core.pending import Pending
+from duelwise.types import Array, IntArray, Snapshot
+
+EXPLORES_SERVED, EXPLORES_ARRIVED = 0, 1  # which geometry an upper bound is taken in
+
+
+class Rules(NamedTuple):
+    """What a learner is set to, besides its parts."""
+
+    geometry: int  # EXPLORES_SERVED or EXPLORES_ARRIVED
+    observed: bool  # Δz from the observed y, else from the predicted
+    distinct: bool  # whether the two of a pair must differ
+    link: int
+    regularisation: Array  # (R,) λ
+    curvature: Array  # (R,) κ
+
+
+class Scores(NamedTuple):
+    """How well φ̂ foresaw what came."""
+
+    prediction_error: Array  # (R,) Σ‖y - ŷ‖² over contexts seen
+    context_spread: Array  # (R,) Σ‖y - mean y‖²
+    context_mean: Array  # (R, dy)
+    contexts_seen: IntArray  # (R,) two a duel
+
+
+S, C, W = TypeVar("S"), TypeVar("C"), TypeVar("W")
+
+
+class Fit(NamedTuple, Generic[W]):
+    """What an estimate reads and moves."""
+
+    rules: Rules
+    arrived: Geometry  # W
+    theta: Array  # (R, d) Θ̂
+    votes: IntArray  # (R,) learned so far
+    weigh: W
+
+
+class Core(NamedTuple, Generic[S, C, W]):
+    """All that a round reads and moves, but for the estimate's and φ̂'s own state."""
+
+    fit: Fit[W]
+    served: Geometry  # V
+    pending: Pending
+    scores: Scores
+    select: S
+    width: C
+
+
+class Sight(NamedTuple):
+    """What a selection rule may look at, for one run."""
+
+    z: Array  # (K, d) features of the candidates, y predicted
+    theta: Array  # (d,)
+    inverse: Array  # (d, d) of the geometry the learner explores in
+    width: float  # c_t
+    distinct: bool  # whether the two must differ
+    noise: Array  # (K,) what the rule asked to have drawn
+    votes: int  # learned so far
+    out: int  # duels whose vote is out
+
+
+class Arrivals(NamedTuple):
+    """Votes of one run that are learned from together, in serving order."""
+
+    dz: Array  # (n, d)
+    weight: Array  # (n,) ω fixed at serving; once admitted, ω as learned
+    outcome: Array  # (n,)
+
+
+class NoKernel(NamedTuple):
+    """Stands for a part that is called from Python."""
+
+
+def scores(*, runs: int, post_dim: int) -> Scores:
+    """Nothing seen yet."""
+    return Scores(
+        prediction_error=np.zeros(runs),
+        context_spread=np.zeros(runs),
+        context_mean=np.zeros((runs, post_dim)),
+        contexts_seen=np.zeros(runs, dtype=np.int64),
+    )
+
+
+def named_arrays(state: Any, prefix: str = "") -> Snapshot:
+    """The arrays of a state tuple and of the tuples in it, by their dotted names; not copied."""
+    found: Snapshot = {}
+    for name, value in state._asdict().items():
+        if isinstance(value, np.ndarray):
+            found[prefix + name] = value
+        elif hasattr(value, "_asdict"):
+            found |= named_arrays(value, f"{prefix}{name}.")
+    return found
+
+
+def fill_arrays(state: Any, saved: Snapshot) -> None:
+    """Write saved arrays into those of a state tuple."""
+    for name, value in named_arrays(state).items():
+        value[...] = saved[name]
+
+
+# State crosses from Python behind one handle: as forty loose arrays it would cost ten times as much a call.
+
+
+@structref.register
+class _HandleType(types.StructRef):
+    def preprocess_fields(self, fields: Any) -> Any:
+        return tuple((name, types.unliteral(kind)) for name, kind in fields)
+
+
+class Handle(structref.StructRefProxy):
+    """A state, held on the compiled side."""
+
+    def __new__(cls, held: Any) -> Any:
+        return structref.StructRefProxy.__new__(cls, held)
+
+
+structref.define_proxy(Handle, _HandleType, ["held"])
+
+
+@compiled
+def handle(held: Any) -> Handle:
+    """The handle of a state tuple; the arrays are shared, not copied."""
+    return Handle(held)

@@ -1,0 +1,132 @@
+"""The rules of the paper's five algorithms. They share one state, so that one kernel serves them all."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from duelwise.learning.core.dispatch import kernel
+from duelwise.learning.core.equations import (
+    first_arm,
+    informative_arm,
+    informative_pair,
+    joint_pair,
+    perturbed_arm,
+    second_arm,
+)
+from duelwise.learning.core.jit import compiled
+from duelwise.learning.core.roles import pair
+from duelwise.learning.core.state import Sight
+from duelwise.learning.selection.rule import CompiledSelection, Noise, View, noise_of
+from duelwise.types import Array, IntArray
+
+LEADER_CHALLENGER, JOINT, INFORMATIVE_ARM, INFORMATIVE_PAIR, PERTURBED = 0, 1, 2, 3, 4
+
+
+class BuiltInRule(NamedTuple):
+    """Which of the rules it is."""
+
+    code: int
+
+
+@kernel(pair, BuiltInRule)
+def built_in_pair(rule: BuiltInRule, sight: Sight) -> tuple[int, int]:
+    """The pair by the rule of this code."""
+    z, theta, inverse, width = sight.z, sight.theta, sight.inverse, sight.width
+    if rule.code == JOINT:
+        return joint_pair(z, theta, inverse, width, sight.distinct)
+    if rule.code == INFORMATIVE_PAIR:
+        return informative_pair(z, theta, inverse, width, sight.distinct)
+    first = perturbed_arm(z, theta, inverse, sight.noise) if rule.code == PERTURBED else first_arm(z, theta)
+    if rule.code == INFORMATIVE_ARM:
+        return first, informative_arm(z, theta, inverse, first, width)
+    return first, second_arm(z, theta, inverse, first, width, sight.distinct)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaderChallenger:
+    """(5), (6): the greedy leader, and the challenger of highest upper bound against it."""
+
+    def pairs(self, view: View) -> IntArray:
+        return kernel_pairs(self, view)
+
+    def compiled(self) -> BuiltInRule:
+        return BuiltInRule(LEADER_CHALLENGER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointUCB:
+    """The pair of highest joint upper bound: RCDB and MaxPairUCB."""
+
+    def pairs(self, view: View) -> IntArray:
+        return kernel_pairs(self, view)
+
+    def compiled(self) -> BuiltInRule:
+        return BuiltInRule(JOINT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MostInformative:
+    """MaxInP: the widest pair among arms that may still be best.
+
+    As published (`leader_first`) the leader is greedy and its challenger the least certain
+    promising arm, never the leader itself; as first defined, both come from the promising set.
+    """
+
+    leader_first: bool = True
+
+    def pairs(self, view: View) -> IntArray:
+        return kernel_pairs(self, view)
+
+    def compiled(self) -> BuiltInRule:
+        return BuiltInRule(INFORMATIVE_ARM if self.leader_first else INFORMATIVE_PAIR)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerturbedLeader:
+    """CoLSTIM: a leader by perturbed utility, and its toughest competitor.
+
+    The perturbation is Gumbel, clipped at ±`clip`, independent for each arm. With
+    `share_rate` = c it is as first defined: one perturbation is shared by all arms with
+    probability 1 - min(1, c/√t).
+    """
+
+    clip: float = 5.0  # published code
+    share_rate: float | None = None
+
+    def pairs(self, view: View) -> IntArray:
+        return kernel_pairs(self, view)
+
+    def perturbation(self, noise: Noise, round: int, arms: int) -> Array:
+        values = np.clip(noise.gumbel(round, arms), -self.clip, self.clip)
+        if self.share_rate is None:
+            return values
+        independent = min(1.0, self.share_rate / math.sqrt(round + 1))
+        return np.where(noise.coin(round) < independent, values, values[:, :1])
+
+    def compiled(self) -> BuiltInRule:
+        return BuiltInRule(PERTURBED)
+
+
+def kernel_pairs(rule: CompiledSelection, view: View) -> IntArray:
+    """(R, 2) by the rule's own kernel, for whoever has only a view."""
+    noise = noise_of(rule, view.noise, [view.round], view.z.shape[1])[0]
+    return _pairs(
+        rule.compiled(), view.z, view.theta, view.inverse, view.width, view.distinct, noise,
+        view.votes, view.out,
+    )  # fmt: skip
+
+
+@compiled
+def _pairs(
+    rule: object, z: Array, theta: Array, inverse: Array, width: Array, distinct: bool, noise: Array,
+    votes: IntArray, out: IntArray,
+) -> IntArray:  # fmt: skip
+    arms = np.empty((z.shape[0], 2), dtype=np.int64)
+    for r in range(z.shape[0]):
+        sight = Sight(z[r], theta[r], inverse[r], width[r], distinct, noise[r], votes[r], out[r])
+        arms[r, 0], arms[r, 1] = pair(rule, sight)
+    return arms

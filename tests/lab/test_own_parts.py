@@ -1,0 +1,262 @@
+"""Parts of one's own: honoured by `play`, and compiled where they bring a kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from examples.own_corruption import PlainLies
+from examples.own_delay import Hesitation
+from examples.own_estimator import Gradient
+from examples.own_model import Mean
+from examples.own_rule import TopTwo
+
+from duelwise import LinearWorld, Scenario, Trajectory, play, simulate
+from duelwise.lab.play.compiled_loop import is_compiled
+from duelwise.lab.play.corruptions import StrategicCorruption
+from duelwise.lab.play.delays import StrategicDelay
+from duelwise.lab.play.world import Truth
+from duelwise.learning.core import AnyCore, AnyFit, Arrivals, kernel, roles
+from duelwise.learning.core.dispatch import kernel_for
+from duelwise.learning.estimation import FullMLE, KernelEstimate, OneStep
+from duelwise.learning.estimation.full_mle import MaximumLikelihood
+from duelwise.learning.learner import DuelingLearner
+from duelwise.learning.post_serving import KernelModel, Spline
+from duelwise.learning.selection import LeaderChallenger, View
+from duelwise.learning.weighting import ServedLeverage
+from duelwise.learning.weighting.clips import Clips
+from duelwise.learning.widths import ConstantWidth
+from duelwise.testing.life import assert_same_state
+from duelwise.types import Array, BoolArray, Contexts, Duel, IntArray, Served
+
+HORIZON = 300
+PARTS = {
+    "select": LeaderChallenger(), "weigh": ServedLeverage(clip=0.3), "estimate": OneStep(),
+    "post_serving": Spline(), "width": ConstantWidth(value=0.5),
+}  # fmt: skip
+
+
+def made(kind: type[DuelingLearner] = DuelingLearner, **parts: object) -> DuelingLearner:
+    return kind(runs=2, context_dim=3, post_dim=3, seed=1, **(PARTS | parts))
+
+
+def world(kind: type[LinearWorld] = LinearWorld) -> LinearWorld:
+    return kind(runs=2, context_dim=3, arms=5, mapping="abs", seed=4)
+
+
+def hard(**changed: object) -> Scenario:
+    kept = {"delay": StrategicDelay(budget=400), "corruption": StrategicCorruption(budget=9)} | changed
+    return Scenario(kept.pop("world", world()), **kept)
+
+
+def assert_equal(one: Trajectory, other: Trajectory) -> None:
+    for field in ("regret", "distinct_regret", "arms", "told", "flips_spent", "delay_spent"):
+        np.testing.assert_array_equal(getattr(one, field), getattr(other, field), err_msg=field)
+
+
+# A subclass that changes what its parent does is played as what it is.
+
+
+class Shy(LeaderChallenger):
+    def pairs(self, view: View) -> IntArray:
+        return np.tile([0, 1], (len(view.z), 1))
+
+
+class Silent(StrategicCorruption):
+    def flips(self, t: int, served: Served, outcome: Array, utility: Array) -> BoolArray:
+        return np.zeros(len(outcome), np.bool_)
+
+
+class Prompt(StrategicDelay):
+    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
+        return np.zeros(len(utility), np.int64)
+
+
+class AlwaysFirst(LinearWorld):
+    def vote(self, t: int, truth: Truth, arms: IntArray) -> Array:
+        return np.ones(len(arms))
+
+
+class OtherTruth(LinearWorld):
+    def reveal(self, t: int, x: Array) -> Truth:
+        truth = super().reveal(t, x)
+        return truth._replace(utility=-truth.utility, expected=-truth.expected)
+
+
+class OtherContexts(LinearWorld):
+    def contexts(self, t: int) -> Array:
+        return 0.5 * super().contexts(t)
+
+
+class Stubborn(MaximumLikelihood):
+    def learn(self, fit: AnyFit, r: int, arrivals: Arrivals) -> None:
+        self.theta[r] = 1.0
+
+
+class StubbornMLE(FullMLE):
+    def start(self, *, runs: int, dim: int, link: int, regularisation: Array, curvature: Array) -> Stubborn:
+        return Stubborn(self, runs, dim, regularisation)
+
+
+class Blank(KernelModel):
+    def predict(self, x: Array) -> Array:
+        return np.zeros((*x.shape[:2], self.post_dim))
+
+
+class BlankSpline(Spline):
+    def start(self, **place: object) -> Blank:
+        known = super().start(**place)
+        return Blank(known.state, post_dim=known.post_dim)
+
+
+class Bold(ConstantWidth):
+    def at(self, core: AnyCore) -> Array:
+        return np.full(len(core.fit.theta), 50.0)
+
+
+class Forgetful(DuelingLearner):
+    def observe(self, contexts: Contexts):
+        return super().observe(contexts._replace(y=0.0 * contexts.y))
+
+
+class Contrary(DuelingLearner):
+    def choose(self, x: Array) -> Duel:
+        duel = super().choose(x)
+        return duel._replace(arms=duel.arms[:, ::-1], x=duel.x[:, ::-1], predicted=duel.predicted[:, ::-1])
+
+
+OVERRIDES = {
+    "Selection.pairs": (lambda: made(select=Shy()), hard),
+    "Estimate.learn": (lambda: made(estimate=StubbornMLE()), hard),
+    "PostServingModel.predict": (lambda: made(post_serving=BlankSpline()), hard),
+    "Width.at": (lambda: made(width=Bold(value=0.5)), hard),
+    "Corruptions.flips": (made, lambda: hard(corruption=Silent(budget=9))),
+    "Delays.rounds": (made, lambda: hard(delay=Prompt(budget=400))),
+    "World.vote": (made, lambda: hard(world=world(AlwaysFirst))),
+    "World.reveal": (made, lambda: hard(world=world(OtherTruth))),
+    "World.contexts": (made, lambda: hard(world=world(OtherContexts))),
+    "DuelingLearner.observe": (lambda: made(Forgetful), hard),
+    "DuelingLearner.choose": (lambda: made(Contrary), hard),
+}
+
+
+@pytest.mark.parametrize("method", OVERRIDES)
+def test_an_overridden_method_is_honoured(method: str) -> None:
+    learner, scenario = OVERRIDES[method]
+    played = play(learner(), scenario(), horizon=HORIZON)
+    assert_equal(played, simulate(learner(), scenario(), horizon=HORIZON))
+    parent = play(made(estimate=FullMLE()) if method == "Estimate.learn" else made(), hard(), horizon=HORIZON)
+    changed = [not np.array_equal(played.arms, parent.arms), not np.array_equal(played.told, parent.told)]
+    assert any(changed), "played as its parent"
+
+
+# A part with a kernel runs in the compiled loop, without it in the plain one, with equal numbers.
+
+
+class PlainRule(TopTwo):
+    """What it inherits does not count: no kernel."""
+
+
+class PlainModel(KernelModel):
+    """No kernel."""
+
+
+class PlainMean(Mean):
+    def start(self, **place: object) -> PlainModel:
+        known = super().start(**place)
+        return PlainModel(known.state, post_dim=known.post_dim)
+
+
+class PlainEstimate(KernelEstimate):
+    """No kernel."""
+
+
+@dataclass(frozen=True)
+class PlainGradient(Gradient):
+    def start(self, **place: object) -> PlainEstimate:
+        known = super().start(**place)
+        return PlainEstimate(known.state, runs=len(known.theta), dim=known.theta.shape[1])
+
+
+class PlainDelay(Hesitation):
+    """No kernel."""
+
+
+class PlainCorruption(PlainLies):
+    """No kernel."""
+
+
+OWN = {
+    "rule": ({"select": TopTwo()}, {}, {"select": PlainRule()}, {}),
+    "estimator": ({"estimate": Gradient()}, {}, {"estimate": PlainGradient()}, {}),
+    "model": ({"post_serving": Mean()}, {}, {"post_serving": PlainMean()}, {}),
+    "delay": ({}, {"delay": Hesitation()}, {}, {"delay": PlainDelay()}),
+    "corruption": ({}, {"corruption": PlainLies(budget=9)}, {}, {"corruption": PlainCorruption(budget=9)}),
+}
+
+
+@pytest.mark.parametrize("part", OWN)
+def test_a_part_of_ones_own_with_and_without_its_kernel(part: str) -> None:
+    parts, setting, plain_parts, plain_setting = OWN[part]
+    fast, slow = made(**parts), made(**plain_parts)
+    assert is_compiled(fast, hard(**setting))
+    assert not is_compiled(slow, hard(**plain_setting))
+    compiled, plain = (
+        play(one, hard(**how), horizon=HORIZON) for one, how in ((fast, setting), (slow, plain_setting))
+    )
+    assert_equal(compiled, plain)
+    assert_same_state(fast.snapshot(), slow.snapshot())
+
+
+def test_a_state_without_a_kernel_is_named() -> None:
+    class Unknown(tuple):
+        pass
+
+    with pytest.raises(ValueError, match=r"Unknown has no kernel for 'learn'. Register one with"):
+        kernel_for(roles.learn, Unknown)
+
+
+# Weights may be taken again from the whole history before a solve.
+
+
+class Halved(Clips):
+    """Clips whose votes count half once there are more than a few."""
+
+
+@kernel(roles.weigh_observed, Halved)
+def full_at_first(weigh: Halved, pending: object, r: int, slot: int) -> float:
+    return 1.0
+
+
+@kernel(roles.weigh_arrived, Halved)
+def as_served(weigh: Halved, fit: AnyFit, r: int, dz: Array, weight: float) -> float:
+    return weight
+
+
+@kernel(roles.reweigh, Halved)
+def halve(weigh: Halved, r: int, history: object) -> bool:
+    if history.count[r] != 20:
+        return False
+    for i in range(20):
+        history.weight[r, i] = 0.5
+    return True
+
+
+@dataclass(frozen=True)
+class Halving:
+    def start(self, runs: int) -> Halved:
+        return Halved(np.ones(runs), np.ones(runs))
+
+
+def test_weights_taken_again_give_the_solution_of_the_new_weights() -> None:
+    learner = made(weigh=Halving(), estimate=FullMLE(tolerance=1e-10))
+    play(learner, Scenario(world()), horizon=60)
+    held = learner.estimate.history
+    for r in range(2):
+        n = int(held.count[r])
+        assert n > 20
+        assert held.weight[r, :n].tolist() == [0.5] * 20 + [1.0] * (n - 20)
+        z, theta = held.z[r, :, :n], learner.theta[r]
+        residual = held.weight[r, :n] * (1 / (1 + np.exp(-theta @ z)) - held.outcome[r, :n])
+        np.testing.assert_allclose(theta + z @ residual, 0.0, atol=1e-9)
