@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from duelwise.learning.maximum_likelihood import score
 
 from duelwise.learning.core.equations import add_duel, second_arm
 from duelwise.learning.core.intrinsics import row_sums
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.links import LOGISTIC, logistic
+from duelwise.learning.estimation.maximum_likelihood import Record, score
 from duelwise.learning.post_serving.recursive import absorb
 from duelwise.types import Array, IntArray
 
@@ -20,7 +20,7 @@ def scores(z: Array, weight: Array, outcome: Array, theta: Array, lengths: IntAr
     """Whole passes over the first n votes, for each n of lengths."""
     out, total = np.empty_like(theta), 0.0
     for n in lengths:
-        total += score(z, weight, outcome, n, theta, 1.0, LOGISTIC, room, out)
+        total += score(Record(z, weight, outcome, n), theta, 1.0, LOGISTIC, room, out)
     return total
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelwise.learning.core import AnyFit, Arrivals, admit, kernel, mean, roles
+from duelwise.learning.core import Arrivals, Fit, admit, kernel, mean, roles
 from duelwise.learning.estimation import KernelEstimate
 from duelwise.types import Array
 
@@ -15,7 +15,7 @@ class GradientState(NamedTuple):
 
 
 @kernel(roles.learn, GradientState)
-def descend(state: GradientState, fit: AnyFit, r: int, arrivals: Arrivals) -> None:
+def descend(state: GradientState, fit: Fit, r: int, arrivals: Arrivals) -> None:
     """θ ← θ + η/√n · ω(o - g(θᵀΔz))Δz for each vote of run r."""
     for i in range(arrivals.outcome.shape[0]):
         admit(fit, r, arrivals, i)  # fixes the vote's weight, moves W

@@ -17,7 +17,7 @@ from duelwise.lab.play.compiled_loop import is_compiled
 from duelwise.lab.play.corruptions import StrategicCorruption
 from duelwise.lab.play.delays import StrategicDelay
 from duelwise.lab.play.world import Truth
-from duelwise.learning.core import AnyCore, AnyFit, Arrivals, kernel, roles
+from duelwise.learning.core import Arrivals, Core, Fit, kernel, roles
 from duelwise.learning.core.dispatch import kernel_for
 from duelwise.learning.estimation import FullMLE, KernelEstimate, OneStep
 from duelwise.learning.estimation.full_mle import MaximumLikelihood
@@ -90,7 +90,7 @@ class OtherContexts(LinearWorld):
 
 
 class Stubborn(MaximumLikelihood):
-    def learn(self, fit: AnyFit, r: int, arrivals: Arrivals) -> None:
+    def learn(self, fit: Fit, r: int, arrivals: Arrivals) -> None:
         self.theta[r] = 1.0
 
 
@@ -111,7 +111,7 @@ class BlankSpline(Spline):
 
 
 class Bold(ConstantWidth):
-    def at(self, core: AnyCore) -> Array:
+    def at(self, core: Core) -> Array:
         return np.full(len(core.fit.theta), 50.0)
 
 
@@ -230,13 +230,13 @@ def full_at_first(weigh: Halved, pending: object, r: int, slot: int) -> float:
 
 
 @kernel(roles.weigh_arrived, Halved)
-def as_served(weigh: Halved, fit: AnyFit, r: int, dz: Array, weight: float) -> float:
+def as_served(weigh: Halved, fit: Fit, r: int, dz: Array, weight: float) -> float:
     return weight
 
 
 @kernel(roles.reweigh, Halved)
 def halve(weigh: Halved, r: int, history: object) -> bool:
-    if history.count[r] != 20:
+    if history.held[r] != 20:
         return False
     for i in range(20):
         history.weight[r, i] = 0.5
@@ -254,7 +254,7 @@ def test_weights_taken_again_give_the_solution_of_the_new_weights() -> None:
     play(learner, Scenario(world()), horizon=60)
     held = learner.estimate.history
     for r in range(2):
-        n = int(held.count[r])
+        n = int(held.held[r])
         assert n > 20
         assert held.weight[r, :n].tolist() == [0.5] * 20 + [1.0] * (n - 20)
         z, theta = held.z[r, :, :n], learner.theta[r]

@@ -49,7 +49,7 @@ def test_a_long_stream_needs_no_more_room_than_what_waits() -> None:
         if t >= 5:
             learner.tell(vote((0, t - 5)))
     assert slots(learner) == 8
-    assert learner.pending.index.shape[1] == 64
+    assert learner.pending.slot_of.shape[1] == 64
     assert waiting(learner) == list(range(2995, 3000))
     assert learner.pending.out.tolist() == [5]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, NoReturn, Protocol, get_args
+from typing import Any, Literal, NamedTuple, NoReturn, Protocol, cast, get_args
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from duelwise.learning.core.dispatch import offers_kernel
 from duelwise.learning.core.geometry import Geometry, geometry
 from duelwise.learning.core.links import link_code
 from duelwise.learning.core.pending import Pending
-from duelwise.learning.core.roles import AnyCore
 from duelwise.learning.core.round import take_in
 from duelwise.learning.core.state import (
     EXPLORES_ARRIVED,
@@ -124,7 +123,7 @@ class DuelingLearner:
         self._estimate_is_compiled = offers_kernel(self.estimate)
         self._set(self._fresh_core())
 
-    def _fresh_core(self) -> AnyCore:
+    def _fresh_core(self) -> Core:
         dim, ridge = self.context_dim + self.post_dim, self.rules.regularisation
         select, width = self.parts.select, self.parts.width
         fit = Fit(
@@ -141,14 +140,15 @@ class DuelingLearner:
                 runs=self.runs, context_dim=self.context_dim, post_dim=self.post_dim
             ),
             scores=scores(runs=self.runs, post_dim=self.post_dim),
-            select=select.compiled() if offers_kernel(select) else NoKernel(),
-            width=width.compiled(self.runs) if offers_kernel(width) else NoKernel(),
+            select=cast(Any, select).compiled() if offers_kernel(select) else NoKernel(),
+            width=cast(Any, width).compiled(self.runs) if offers_kernel(width) else NoKernel(),
         )
 
-    def _set(self, core: AnyCore) -> None:
-        self.core: AnyCore = core
+    def _set(self, core: Core) -> None:
+        self.core: Core = core
         self._handle = handle(core)
         self._estimate_state: Any = None
+        self._estimate_handle: Any = None
 
     @property
     def theta(self) -> Array:
@@ -249,7 +249,7 @@ class DuelingLearner:
             return NOTHING
         if not self._estimate_is_compiled:
             return self._learn_in_python(start, ready)
-        state = self.estimate.compiled(len(ready))
+        state: Any = cast(Any, self.estimate).compiled(len(ready))
         if state is not self._estimate_state:
             self._estimate_state, self._estimate_handle = state, handle(state)
         return Learned(*batch.learn(self._handle, self._estimate_handle, start, ready))
@@ -260,7 +260,7 @@ class DuelingLearner:
         run = np.repeat(np.arange(self.runs), np.diff(start))
         learned = Learned(run, waiting.round[run, ready], np.empty(len(ready)))
         for r in np.unique(run).tolist():
-            arrivals = take_in(waiting, r, ready, start[r], start[r + 1])
+            arrivals = take_in(waiting, r, ready, int(start[r]), int(start[r + 1]))
             self.estimate.learn(fit, r, arrivals)
             fit.votes[r] += len(arrivals.outcome)
             learned.weight[start[r] : start[r + 1]] = arrivals.weight

@@ -1,11 +1,13 @@
 """The constants of the theory as pure functions: D, α and the forms of β_t.
 
-Arguments carry the paper's symbols in words; arrays broadcast. Kernels call the terms.
+Arguments carry the paper's symbols in words; arrays broadcast. Kernels call the terms, with
+plain numbers in place of arrays.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -34,19 +36,19 @@ def clip(dim: int, error_budget: float) -> float:
 
 
 @also_compiled
-def noise_term(round: float, dim: int, ridge: Array, confidence: float) -> Array:
+def noise_term(round: float, dim: int, ridge: Any, confidence: float) -> Any:
     """½ √(d ln((1 + t/(dλ))/δ)), the first term of β_t in Lemma 1."""
     return 0.5 * np.sqrt(dim * np.log((1.0 + round / (dim * ridge)) / confidence))
 
 
 @also_compiled
-def seen_noise_term(log_det_growth: Array, curvature: Array, confidence: float) -> Array:
+def seen_noise_term(log_det_growth: Any, curvature: Any, confidence: float) -> Any:
     """√(ln(det V/λ^d) + 2 ln(1/δ))/(2√κ): the same from the duels that were served."""
     return np.sqrt(log_det_growth + 2.0 * np.log(1.0 / confidence)) / (2.0 * np.sqrt(curvature))
 
 
 @also_compiled
-def bias_terms(ridge: Array, norm_bound: float, alpha: Array, wrong: Array) -> Array:
+def bias_terms(ridge: Any, norm_bound: float, alpha: Any, wrong: Any) -> Any:
     """√λ M + α·wrong: what the prior and the votes that lie or are out may pull."""
     return np.sqrt(ridge) * norm_bound + alpha * wrong
 

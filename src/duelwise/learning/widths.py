@@ -12,10 +12,10 @@ from duelwise.errors import InvalidInput
 from duelwise.learning.core.dispatch import kernel
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.pending import pull
-from duelwise.learning.core.roles import AnyCore, width_at
+from duelwise.learning.core.roles import width_at
+from duelwise.learning.core.state import Core
 from duelwise.learning.radii import bias_terms, noise_term, seen_noise_term
 from duelwise.types import Array
-
 
 CONSTANT, THEORY, OBSERVED = 0, 1, 2
 
@@ -23,7 +23,7 @@ CONSTANT, THEORY, OBSERVED = 0, 1, 2
 class Width(Protocol):
     """One that is compiled too has a method `compiled(runs)`, which gives its state to a kernel."""
 
-    def at(self, core: AnyCore) -> Array: ...  # (R,)
+    def at(self, core: Core) -> Array: ...  # (R,)
 
 
 class BuiltInWidth(NamedTuple):
@@ -37,7 +37,7 @@ class BuiltInWidth(NamedTuple):
 
 
 @kernel(width_at, BuiltInWidth)
-def built_in_width(width: BuiltInWidth, core: AnyCore, r: int) -> float:
+def built_in_width(width: BuiltInWidth, core: Core, r: int) -> float:
     """c, or 2β_t by (7) or by what is seen: log det V and the votes that are out."""
     if width.code == CONSTANT:
         return width.value[r]
@@ -51,7 +51,7 @@ def built_in_width(width: BuiltInWidth, core: AnyCore, r: int) -> float:
 
 
 @compiled
-def _at(width: Any, core: AnyCore) -> Array:
+def _at(width: Any, core: Core) -> Array:
     out = np.empty(core.fit.theta.shape[0])
     for r in range(out.shape[0]):
         out[r] = width_at(width, core, r)
@@ -68,7 +68,7 @@ class ConstantWidth:
         if not np.all(np.isfinite(self.value)) or not np.all(np.asarray(self.value) >= 0):
             raise InvalidInput(f"exploration_width is {self.value}; it must be finite and not negative.")
 
-    def at(self, core: AnyCore) -> Array:
+    def at(self, core: Core) -> Array:
         return _at(self.compiled(len(core.fit.theta)), core)
 
     def compiled(self, runs: int) -> BuiltInWidth:
@@ -88,7 +88,7 @@ class TheoryWidth:
     def __post_init__(self) -> None:
         _check(self.corruption_budget, self.delay, self.clip, self.norm_bound, self.confidence)
 
-    def at(self, core: AnyCore) -> Array:
+    def at(self, core: Core) -> Array:
         return _at(self.compiled(len(core.fit.theta)), core)
 
     def compiled(self, runs: int) -> BuiltInWidth:
@@ -110,7 +110,7 @@ class ObservedWidth:
     def __post_init__(self) -> None:
         _check(self.corruption_budget, 0.0, self.clip, self.norm_bound, self.confidence)
 
-    def at(self, core: AnyCore) -> Array:
+    def at(self, core: Core) -> Array:
         return _at(self.compiled(len(core.fit.theta)), core)
 
     def compiled(self, runs: int) -> BuiltInWidth:

@@ -19,7 +19,7 @@ from duelwise.learning.selection import Selection
 from duelwise.learning.weighting import ServedLeverage
 from duelwise.learning.widths import ConstantWidth
 from duelwise.testing.life import Life, assert_same_state, live
-from duelwise.types import Array, Duel, Event, Snapshot, Votes
+from duelwise.types import Array, Contexts, Duel, Event, Snapshot, Votes
 
 
 class LearnerConformance:
@@ -97,7 +97,7 @@ class LearnerConformance:
         learner, events = self._lived([0, 1])
         before = learner.snapshot()
         for event in events:
-            if not isinstance(event, Duel) and len(event.run):
+            if isinstance(event, Contexts | Votes) and len(event.run):
                 assert _refuses(learner, event), f"{type(event).__name__} was taken twice"
         assert_same_state(before, learner.snapshot())
 

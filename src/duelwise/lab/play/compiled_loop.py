@@ -26,8 +26,9 @@ from duelwise.learning.core.dispatch import offers_kernel
 from duelwise.learning.core.intrinsics import borrowed
 from duelwise.learning.core.jit import compiled, inlined
 from duelwise.learning.core.pending import Pending, find
-from duelwise.learning.core.roles import AnyCore, AnyFit, absorb, predict
+from duelwise.learning.core.roles import absorb, predict
 from duelwise.learning.core.round import choose, hear, is_ready, observe, serve, take_in, update
+from duelwise.learning.core.state import Core, Fit
 from duelwise.learning.learner import DuelingLearner, Learner
 from duelwise.learning.selection.rule import noise_of
 from duelwise.randomness import BLOCK
@@ -124,7 +125,7 @@ class _Drawing:
 @compiled
 def play_block(
     begin: int, rounds: int, low: int, high: int,
-    core: AnyCore, estimate: Any, model: Any, block: Block, held: Flight, kept: Kept,
+    core: Core, estimate: Any, model: Any, block: Block, held: Flight, kept: Kept,
 ) -> None:  # fmt: skip
     """Rounds begin … begin + rounds - 1 for runs low … high - 1."""
     core, estimate, model = borrowed(core), borrowed(estimate), borrowed(model)
@@ -163,7 +164,7 @@ def play_block(
 
 
 @inlined
-def _tell(p: Pending, fit: AnyFit, estimate: Any, r: int, told: IntArray, votes: Array, n: int) -> None:
+def _tell(p: Pending, fit: Fit, estimate: Any, r: int, told: IntArray, votes: Array, n: int) -> None:
     """Votes of n rounds, in serving order, arrive at run r; `told` is used up."""
     ready = 0
     for i in range(n):

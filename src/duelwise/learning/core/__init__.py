@@ -4,14 +4,13 @@ from duelwise.learning.core import roles
 from duelwise.learning.core.dispatch import kernel, offers_kernel
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.links import mean, slope
-from duelwise.learning.core.roles import AnyCore, AnyFit
 from duelwise.learning.core.round import admit
-from duelwise.learning.core.state import Arrivals, Sight
+from duelwise.learning.core.state import Arrivals, Core, Fit, Sight
 
 __all__ = [
-    "AnyCore",
-    "AnyFit",
     "Arrivals",
+    "Core",
+    "Fit",
     "Sight",
     "admit",
     "compiled",

@@ -5,13 +5,15 @@ A check looks at everything before anything is changed, so a call is taken whole
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from duelwise.learning.core import round as one_run
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.pending import FREE, SERVED, Pending, find, has_room, release
 from duelwise.learning.core.roles import width_at
-from duelwise.learning.core.state import Handle
+from duelwise.learning.core.state import Core, Handle
 from duelwise.types import Array, IntArray
 
 choose_one, serve_one, observe_one = one_run.choose, one_run.serve, one_run.observe
@@ -22,7 +24,7 @@ FINE, NO_SUCH_RUN, NEVER_SERVED, FINISHED, REPEATED, NOT_FINITE, NO_OUTCOME, NO_
 
 
 @compiled
-def choose(handle: Handle, x: Array, predicted: Array, noise: Array) -> tuple[IntArray, Array, Array]:
+def choose(handle: Handle[Core], x: Array, predicted: Array, noise: Array) -> tuple[IntArray, Array, Array]:
     """x (R, K, dx), predicted (R, K, dy), noise (R, K) → arms (R, 2) and their (R, 2, dx), (R, 2, dy)."""
     core = handle.held
     runs, K, dx = x.shape
@@ -41,7 +43,7 @@ def choose(handle: Handle, x: Array, predicted: Array, noise: Array) -> tuple[In
 
 
 @compiled
-def widths(handle: Handle) -> Array:
+def widths(handle: Handle[Core]) -> Array:
     """(R,) c_t."""
     core = handle.held
     out = np.empty(core.fit.theta.shape[0])
@@ -51,7 +53,7 @@ def widths(handle: Handle) -> Array:
 
 
 @compiled
-def serve(handle: Handle, arms: IntArray, x: Array, predicted: Array) -> int:
+def serve(handle: Handle[Core], arms: IntArray, x: Array, predicted: Array) -> int:
     """Take in a duel of every run: arms (R, 2), x (R, 2, dx), predicted (R, 2, dy); FINE or NO_ROOM."""
     core = handle.held
     if not has_room(core.pending, 1):
@@ -103,7 +105,7 @@ def _ready(p: Pending, run: IntArray, slots: IntArray) -> tuple[IntArray, IntArr
 
 @compiled
 def observe(
-    handle: Handle, run: IntArray, round: IntArray, y: Array
+    handle: Handle[Core], run: IntArray, round: IntArray, y: Array
 ) -> tuple[int, int, Array, IntArray, IntArray]:
     """Contexts y (n, 2, dy), if each is finite and its duel waits for one: V moves.
 
@@ -144,7 +146,9 @@ def _check_contexts(p: Pending, run: IntArray, slots: IntArray, y: Array) -> tup
 
 
 @compiled
-def hear(handle: Handle, run: IntArray, round: IntArray, vote: Array) -> tuple[int, int, IntArray, IntArray]:
+def hear(
+    handle: Handle[Core], run: IntArray, round: IntArray, vote: Array
+) -> tuple[int, int, IntArray, IntArray]:
     """Votes (n,), if each is 0, ½ or 1 and its duel waits for one; else none.
 
     The verdict and its position, then of the duels that are ready to be learned from where each
@@ -174,7 +178,7 @@ def hear(handle: Handle, run: IntArray, round: IntArray, vote: Array) -> tuple[i
 
 @compiled
 def learn(
-    handle: Handle, estimate: Handle, start: IntArray, slots: IntArray
+    handle: Handle[Core], estimate: Handle[Any], start: IntArray, slots: IntArray
 ) -> tuple[IntArray, IntArray, Array]:
     """Every run's estimate follows its ready duels: run, round and weight (n,) of the votes learned."""
     core, held = handle.held, estimate.held
@@ -194,7 +198,7 @@ def learn(
 
 
 @compiled
-def forget(handle: Handle, run: int, round: int) -> int:
+def forget(handle: Handle[Core], run: int, round: int) -> int:
     """The duel waits for its vote no longer; the verdict."""
     p = handle.held.pending
     slots = np.empty(1, dtype=np.int64)
@@ -208,13 +212,14 @@ def forget(handle: Handle, run: int, round: int) -> int:
 
 
 @compiled
-def look(handle: Handle, round: int) -> tuple[int, int, IntArray, Array, Array, Array]:
+def look(handle: Handle[Core], round: int) -> tuple[int, int, IntArray, Array, Array, Array]:
     """Arms (R, 2), Δz (R, d), ω and leverage (R,) of a round for which every run waits."""
     p = handle.held.pending
     runs, d = p.dz.shape[0], p.dz.shape[2]
     arms, dz = np.empty((runs, 2), dtype=np.int64), np.empty((runs, d))
     weight, leverage, slots = np.empty(runs), np.empty(runs), np.empty(runs, dtype=np.int64)
-    verdict, at = _find_all(p, np.arange(runs), np.full(runs, round), slots)
+    run: IntArray = np.arange(runs)
+    verdict, at = _find_all(p, run, np.full(runs, round), slots)
     if verdict == FINE:
         for r in range(runs):
             slot = int(slots[r])

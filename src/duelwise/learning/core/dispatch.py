@@ -11,7 +11,7 @@ becomes a call of the kernel that was registered for that state's class: nothing
 """
 
 # numba's extensions have no types to check against.
-# pyright: basic
+# pyright: basic, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
 
 from __future__ import annotations
 

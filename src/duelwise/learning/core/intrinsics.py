@@ -7,7 +7,7 @@ products left over, one by one.
 """
 
 # numba's code generation has no types to check against.
-# pyright: basic, reportCallIssue=false
+# pyright: basic, reportCallIssue=false, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _folded(builder: Any, lanes: Any) -> Any:
 
 
 @intrinsic
-def borrowed(_context: Any, held: Any) -> Any:
+def _borrowed(_context: Any, held: Any) -> Any:
     """The same tuples of arrays without their owner, so that no use of them counts references.
 
     Counting is atomic: threads that share an array would wait for each other at every use. The
@@ -114,6 +114,7 @@ def _without_owners(target: Any, builder: Any, kind: Any, value: Any) -> Any:
     return value
 
 
+borrowed: Any = _borrowed  # (T) → T
 _group_sums, _one_sum = _sums_over(GROUP), _sums_over(1)
 
 

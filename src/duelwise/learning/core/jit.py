@@ -10,7 +10,7 @@ hold one, and a kernel that holds somebody's own part has files of its own, name
 """
 
 # numba's caches have no types to check against.
-# pyright: basic
+# pyright: basic, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
 
 from __future__ import annotations
 

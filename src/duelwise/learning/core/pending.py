@@ -1,7 +1,7 @@
 """Served duels that still wait for their context or their vote.
 
 A slot holds one duel of one run and is free again when that duel waits for nothing, so memory follows
-what is pending. `index` is a ring: the slot of a round stands at the round modulo its length, which
+what is pending. `slot_of` is a ring: the slot of a round stands at the round modulo its length, which
 spans at least from the oldest round that waits to the newest.
 """
 
@@ -23,7 +23,7 @@ SLOTS, SPAN = 8, 64  # to begin with; both double when they are full
 class Pending(NamedTuple):
     """The waiting duels of R runs."""
 
-    index: IntArray  # (R, span) the slot of a round, FREE where nobody waits
+    slot_of: IntArray  # (R, span) the slot of a round, FREE where nobody waits
     round: IntArray  # (R, slots)
     state: IntArray  # (R, slots)
     arms: IntArray  # (R, slots, 2)
@@ -48,7 +48,7 @@ def pending(*, runs: int, context_dim: int, post_dim: int, slots: int = SLOTS, s
     """Nobody waits."""
     count = np.zeros(runs, dtype=np.int64)
     return Pending(
-        index=np.full((runs, span), FREE, dtype=np.int64),
+        slot_of=np.full((runs, span), FREE, dtype=np.int64),
         round=np.full((runs, slots), FREE, dtype=np.int64),
         state=np.full((runs, slots), DONE, dtype=np.int64),
         arms=np.zeros((runs, slots, 2), dtype=np.int64),
@@ -70,13 +70,13 @@ def has_room(held: Pending, rounds: int) -> bool:
     fits = True
     for r in range(held.free.shape[0]):
         fits &= held.free[r] >= rounds
-        fits &= held.next_round[r] + rounds - held.oldest[r] <= held.index.shape[1]
+        fits &= held.next_round[r] + rounds - held.oldest[r] <= held.slot_of.shape[1]
     return fits
 
 
 def with_room(held: Pending, rounds: int) -> Pending:
     """The same duels with places for this many more in every run."""
-    slots, span = held.round.shape[1], held.index.shape[1]
+    slots, span = held.round.shape[1], held.slot_of.shape[1]
     waiting = slots - int(held.free.min())
     reach = int((held.next_round - held.oldest).max()) + rounds
     while slots < waiting + rounds:
@@ -92,7 +92,7 @@ def take_slot(held: Pending, r: int) -> int:
     held.free[r] -= 1
     slot = int(held.unused[r, held.free[r]])
     round = held.next_round[r]
-    held.index[r, round % held.index.shape[1]] = slot
+    held.slot_of[r, round % held.slot_of.shape[1]] = slot
     held.round[r, slot] = round
     held.next_round[r] += 1
     return slot
@@ -103,19 +103,19 @@ def find(held: Pending, r: int, round: int) -> int:
     """The slot of a round of run r, FREE if nobody waits for it."""
     if round < held.oldest[r] or round >= held.next_round[r]:
         return FREE
-    return held.index[r, round % held.index.shape[1]]
+    return held.slot_of[r, round % held.slot_of.shape[1]]
 
 
 @compiled
 def release(held: Pending, r: int, slot: int) -> None:
     """Run r's duel in this slot waits for nothing any more."""
-    span = held.index.shape[1]
-    held.index[r, held.round[r, slot] % span] = FREE
+    span = held.slot_of.shape[1]
+    held.slot_of[r, held.round[r, slot] % span] = FREE
     held.round[r, slot] = FREE
     held.state[r, slot] = DONE
     held.unused[r, held.free[r]] = slot
     held.free[r] += 1
-    while held.oldest[r] < held.next_round[r] and held.index[r, held.oldest[r] % span] == FREE:
+    while held.oldest[r] < held.next_round[r] and held.slot_of[r, held.oldest[r] % span] == FREE:
         held.oldest[r] += 1
 
 
@@ -156,7 +156,7 @@ def restored(state: Snapshot, *, like: Pending, slots: int = SLOTS, span: int = 
     )
     for name in ROWS:
         getattr(held, name)[run, place] = state[name]
-    held.index[run, state["round"] % span] = place
+    held.slot_of[run, state["round"] % span] = place
     held.unused[...] = np.arange(slots)[::-1]  # the top of the stack is the first slot in use
     held.free[...] = slots - count
     held.oldest[...], held.next_round[...], held.out[...] = oldest, state["next_round"], state["out"]

@@ -9,9 +9,6 @@ from duelwise.learning.core.pending import Pending
 from duelwise.learning.core.state import Arrivals, Core, Fit, Sight
 from duelwise.types import Array
 
-AnyCore = Core[Any, Any, Any]
-AnyFit = Fit[Any]
-
 
 @role
 def pair(select: Any, sight: Sight) -> tuple[int, int]:
@@ -20,7 +17,7 @@ def pair(select: Any, sight: Sight) -> tuple[int, int]:
 
 
 @role
-def width_at(width: Any, core: AnyCore, r: int) -> float:
+def width_at(width: Any, core: Core, r: int) -> float:
     """Width: c_t of run r's next round."""
     raise NotImplementedError
 
@@ -32,7 +29,7 @@ def weigh_observed(weigh: Any, pending: Pending, r: int, slot: int) -> float:
 
 
 @role
-def weigh_arrived(weigh: Any, fit: AnyFit, r: int, dz: Array, weight: float) -> float:
+def weigh_arrived(weigh: Any, fit: Fit, r: int, dz: Array, weight: float) -> float:
     """Weighting: ω of a vote as it arrives, Δz (d,), from W before the vote is added to it."""
     raise NotImplementedError
 
@@ -44,7 +41,7 @@ def reweigh(weigh: Any, r: int, history: Any) -> bool:
 
 
 @role
-def learn(estimate: Any, fit: AnyFit, r: int, arrivals: Arrivals) -> None:
+def learn(estimate: Any, fit: Fit, r: int, arrivals: Arrivals) -> None:
     """Estimation: Θ̂ of run r follows these votes, each of them `admit`ted first."""
     raise NotImplementedError
 

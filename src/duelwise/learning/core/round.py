@@ -11,13 +11,13 @@ from duelwise.learning.core.equations import leverage
 from duelwise.learning.core.geometry import move
 from duelwise.learning.core.jit import inlined
 from duelwise.learning.core.pending import OBSERVED, SERVED, Pending, release, take_slot
-from duelwise.learning.core.roles import AnyCore, AnyFit, learn, pair, weigh_arrived, weigh_observed, width_at
-from duelwise.learning.core.state import EXPLORES_SERVED, Arrivals, Sight
+from duelwise.learning.core.roles import learn, pair, weigh_arrived, weigh_observed, width_at
+from duelwise.learning.core.state import EXPLORES_SERVED, Arrivals, Core, Fit, Sight
 from duelwise.types import Array, IntArray
 
 
 @inlined
-def choose(core: AnyCore, r: int, x: Array, predicted: Array, noise: Array, z: Array) -> tuple[int, int]:
+def choose(core: Core, r: int, x: Array, predicted: Array, noise: Array, z: Array) -> tuple[int, int]:
     """Steps 1 and 2: which pair of x (K, dx), predicted (K, dy) to serve; z (K, d) is filled on the way."""
     dx = x.shape[1]
     for k in range(x.shape[0]):
@@ -53,7 +53,7 @@ def serve(p: Pending, r: int, arms: tuple[int, int], x: Array, predicted: Array,
 
 
 @inlined
-def observe(core: AnyCore, r: int, slot: int, y: Array) -> None:
+def observe(core: Core, r: int, slot: int, y: Array) -> None:
     """Step 3, y (2, dy) of a served pair is known: Δz and ω are fixed, V moves, φ̂'s score is kept.
 
     ω is (4) in V before this duel; V moves by (1). The score is prequential: the squared error of the
@@ -110,14 +110,14 @@ def take_in(p: Pending, r: int, slots: IntArray, low: int, high: int) -> Arrival
 
 
 @inlined
-def update(fit: AnyFit, estimate: object, r: int, arrivals: Arrivals) -> None:
+def update(fit: Fit, estimate: object, r: int, arrivals: Arrivals) -> None:
     """Step 4: W and Θ̂ follow the votes that arrived."""
     learn(estimate, fit, r, arrivals)
     fit.votes[r] += arrivals.outcome.shape[0]
 
 
 @inlined
-def admit(fit: AnyFit, r: int, arrivals: Arrivals, i: int) -> None:
+def admit(fit: Fit, r: int, arrivals: Arrivals, i: int) -> None:
     """Fix the weight of vote i as learned, and move W by it (2)."""
     dz = arrivals.dz[i]
     arrivals.weight[i] = weigh_arrived(fit.weigh, fit, r, dz, arrivals.weight[i])

@@ -1,5 +1,9 @@
 """The state of R runs of a learner, grouped by meaning. Every array has a leading run axis."""
 
+# numba's structures have no types to check against.
+# pyright: reportUnknownMemberType=false, reportUntypedBaseClass=false, reportUntypedClassDecorator=false
+# pyright: reportUnknownVariableType=false, reportMissingTypeStubs=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -36,28 +40,25 @@ class Scores(NamedTuple):
     contexts_seen: IntArray  # (R,) two a duel
 
 
-S, C, W = TypeVar("S"), TypeVar("C"), TypeVar("W")
-
-
-class Fit(NamedTuple, Generic[W]):
+class Fit(NamedTuple):
     """What an estimate reads and moves."""
 
     rules: Rules
     arrived: Geometry  # W
     theta: Array  # (R, d) Θ̂
     votes: IntArray  # (R,) learned so far
-    weigh: W
+    weigh: Any  # the state of the weighting
 
 
-class Core(NamedTuple, Generic[S, C, W]):
+class Core(NamedTuple):
     """All that a round reads and moves, but for the estimate's and φ̂'s own state."""
 
-    fit: Fit[W]
+    fit: Fit
     served: Geometry  # V
     pending: Pending
     scores: Scores
-    select: S
-    width: C
+    select: Any  # the states of the selection rule and of the width; NoKernel where they have none
+    width: Any
 
 
 class Sight(NamedTuple):
@@ -121,10 +122,15 @@ class _HandleType(types.StructRef):
         return tuple((name, types.unliteral(kind)) for name, kind in fields)
 
 
-class Handle(structref.StructRefProxy):
+T = TypeVar("T")
+
+
+class Handle(structref.StructRefProxy, Generic[T]):
     """A state, held on the compiled side."""
 
-    def __new__(cls, held: Any) -> Any:
+    held: T  # for compiled code
+
+    def __new__(cls, held: T) -> Handle[T]:
         return structref.StructRefProxy.__new__(cls, held)
 
 
@@ -132,6 +138,6 @@ structref.define_proxy(Handle, _HandleType, ["held"])
 
 
 @compiled
-def handle(held: Any) -> Handle:
+def handle(held: T) -> Handle[T]:
     """The handle of a state tuple; the arrays are shared, not copied."""
     return Handle(held)

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from duelwise.learning.core.dispatch import kernel_for
-from duelwise.learning.core.roles import AnyFit, learn
-from duelwise.learning.core.state import Arrivals, fill_arrays, named_arrays
+from duelwise.learning.core.roles import learn
+from duelwise.learning.core.state import Arrivals, Fit, fill_arrays, named_arrays
 from duelwise.types import Array, Snapshot
 
 
@@ -22,7 +22,7 @@ class Estimate(Protocol):
     @property
     def theta(self) -> Array: ...  # (R, d)
 
-    def learn(self, fit: AnyFit, r: int, arrivals: Arrivals) -> None:
+    def learn(self, fit: Fit, r: int, arrivals: Arrivals) -> None:
         """Votes of run r, in serving order. `core.round.admit` fixes a vote's weight and moves W by it."""
         ...
 
@@ -46,8 +46,8 @@ class KernelEstimate:
         self.state = state
         self.theta = np.zeros((runs, dim))
 
-    def learn(self, fit: AnyFit, r: int, arrivals: Arrivals) -> None:
-        kernel_for(learn, type(self.state))(self.state, fit, r, arrivals)
+    def learn(self, fit: Fit, r: int, arrivals: Arrivals) -> None:
+        kernel_for(learn, self.state.__class__)(self.state, fit, r, arrivals)
 
     def compiled(self, more: int) -> Any:
         return self.state

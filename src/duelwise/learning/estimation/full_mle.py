@@ -8,15 +8,15 @@ import numpy as np
 
 from duelwise.errors import InvalidInput
 from duelwise.learning.core.dispatch import kernel
-from duelwise.learning.core.roles import AnyFit, learn, reweigh
+from duelwise.learning.core.roles import learn, reweigh
 from duelwise.learning.core.round import admit
-from duelwise.learning.core.state import Arrivals
+from duelwise.learning.core.state import Arrivals, Fit
 from duelwise.learning.estimation.maximum_likelihood import History, solve, start_over
 from duelwise.types import AnyArray, Array, Snapshot
 
 
 @kernel(learn, History)
-def remember_and_solve(history: History, fit: AnyFit, r: int, arrivals: Arrivals) -> None:
+def remember_and_solve(history: History, fit: Fit, r: int, arrivals: Arrivals) -> None:
     """(3) over the votes of before and these; one pass of Newton's steps for all of them together.
 
     A self-duel (Δz = 0) adds nothing to the estimating equation and is left out.
@@ -28,16 +28,16 @@ def remember_and_solve(history: History, fit: AnyFit, r: int, arrivals: Arrivals
         if empty:
             continue
         admit(fit, r, arrivals, i)
-        place = int(history.count[r])
+        place = int(history.held[r])
         for j in range(arrivals.dz.shape[1]):
             history.z[r, j, place] = arrivals.dz[i, j]
         history.weight[r, place], history.outcome[r, place] = arrivals.weight[i], arrivals.outcome[i]
-        history.count[r] += 1
+        history.held[r] += 1
     ridge, link = fit.rules.regularisation[r], fit.rules.link
     if reweigh(fit.weigh, r, history):
         start_over(history, r, fit.theta[r], ridge, link)
         solve(history, r, fit.theta[r], ridge, link)
-    elif history.count[r] > history.known[r]:
+    elif history.held[r] > history.known[r]:
         solve(history, r, fit.theta[r], ridge, link)
 
 
@@ -69,7 +69,7 @@ class MaximumLikelihood:
         count = np.zeros(runs, dtype=np.int64)
         self.history = History(
             z=np.zeros((runs, dim, 64)), weight=np.zeros((runs, 64)), outcome=np.zeros((runs, 64)),
-            scratch=np.zeros((runs, 2, 64)), count=count.copy(), known=count.copy(),
+            scratch=np.zeros((runs, 2, 64)), held=count.copy(), known=count.copy(),
             gradient=np.zeros((runs, dim)), inverse=np.eye(dim) / regularisation[:, None, None],
             passes=count.copy(), tolerance=settings.tolerance, most_passes=settings.most_passes,
         )  # fmt: skip
@@ -79,11 +79,11 @@ class MaximumLikelihood:
         """(R,) passes over the history so far."""
         return self.history.passes
 
-    def learn(self, fit: AnyFit, r: int, arrivals: Arrivals) -> None:
+    def learn(self, fit: Fit, r: int, arrivals: Arrivals) -> None:
         remember_and_solve(self.compiled(len(arrivals.outcome)), fit, r, arrivals)
 
     def compiled(self, more: int) -> History:
-        needed, capacity = int(self.history.count.max()) + more, self.history.weight.shape[1]
+        needed, capacity = int(self.history.held.max()) + more, self.history.weight.shape[1]
         if needed > capacity:
             while capacity < needed:
                 capacity *= 2
@@ -91,35 +91,35 @@ class MaximumLikelihood:
         return self.history
 
     def snapshot(self) -> Snapshot:
-        held = self.history
-        most = int(held.count.max(initial=0))
+        past = self.history
+        most = int(past.held.max(initial=0))
         return {
-            "theta": self.theta, "count": held.count, "passes": held.passes, "known": held.known,
-            "gradient": held.gradient, "inverse": held.inverse, "z": held.z[..., :most],
-            "weight": held.weight[..., :most], "outcome": held.outcome[..., :most],
+            "theta": self.theta, "held": past.held, "passes": past.passes, "known": past.known,
+            "gradient": past.gradient, "inverse": past.inverse, "z": past.z[..., :most],
+            "weight": past.weight[..., :most], "outcome": past.outcome[..., :most],
         }  # fmt: skip
 
     def restore(self, state: Snapshot) -> None:
         self.theta[...] = state["theta"]
-        self.history.count[...] = 0
-        self.compiled(int(state["count"].max(initial=0)))
-        held = self.history = _with_capacity(self.history, self.history.weight.shape[1])
-        for name in ("count", "passes", "known", "gradient", "inverse"):
-            getattr(held, name)[...] = state[name]
+        self.history.held[...] = 0
+        self.compiled(int(state["held"].max(initial=0)))
+        past = self.history = _with_capacity(self.history, self.history.weight.shape[1])
+        for name in ("held", "passes", "known", "gradient", "inverse"):
+            getattr(past, name)[...] = state[name]
         for name in ("z", "weight", "outcome"):
-            getattr(held, name)[..., : state[name].shape[-1]] = state[name]
+            getattr(past, name)[..., : state[name].shape[-1]] = state[name]
 
 
-def _with_capacity(held: History, capacity: int) -> History:
+def _with_capacity(past: History, capacity: int) -> History:
     """The same votes in arrays for `capacity` of them; zeros beyond, so that equal states look equal."""
-    most = int(held.count.max(initial=0))
+    most = int(past.held.max(initial=0))
 
     def widened(old: Array) -> Array:
         new = np.zeros((*old.shape[:-1], capacity))
         new[..., :most] = old[..., :most]
         return new
 
-    return held._replace(
-        z=widened(held.z), weight=widened(held.weight), outcome=widened(held.outcome),
-        scratch=np.zeros((*held.scratch.shape[:-1], capacity)),
+    return past._replace(
+        z=widened(past.z), weight=widened(past.weight), outcome=widened(past.outcome),
+        scratch=np.zeros((*past.scratch.shape[:-1], capacity)),
     )  # fmt: skip

@@ -44,7 +44,7 @@ class History(NamedTuple):
     weight: Array  # (R, capacity)
     outcome: Array  # (R, capacity)
     scratch: Array  # (R, 2, capacity)
-    count: IntArray  # (R,) votes held
+    held: IntArray  # (R,) votes
     known: IntArray  # (R,) votes in the gradient
     gradient: Array  # (R, d)
     inverse: Array  # (R, d, d) of the Hessian, roughly
@@ -59,13 +59,13 @@ class Record(NamedTuple):
     z: Array  # (d, capacity)
     weight: Array  # (capacity,)
     outcome: Array  # (capacity,)
-    count: int
+    held: int
 
 
 @compiled
 def record_of(history: History, r: int) -> Record:
     """The votes of run r."""
-    return Record(history.z[r], history.weight[r], history.outcome[r], history.count[r])
+    return Record(history.z[r], history.weight[r], history.outcome[r], history.held[r])
 
 
 @compiled
@@ -91,7 +91,7 @@ def margins(z: Array, theta: Array, n: int, out: Array) -> None:
 @compiled
 def score(votes: Record, theta: Array, ridge: float, link: int, residual: Array, out: Array) -> float:
     """The left side of the estimating equation at Θ into out (d,); returns its length."""
-    z, weight, outcome, n = votes.z, votes.weight, votes.outcome, votes.count
+    z, weight, outcome, n = votes.z, votes.weight, votes.outcome, votes.held
     margins(z, theta, n, residual)
     if link == LOGISTIC:
         for i in range(n):
@@ -111,7 +111,7 @@ def score(votes: Record, theta: Array, ridge: float, link: int, residual: Array,
 @compiled
 def inverse_hessian(votes: Record, theta: Array, ridge: float, link: int, work: Array, out: Array) -> None:
     """(λI + Σ ω ġ(Θᵀ Δz) Δz Δzᵀ)⁻¹ into out (d, d), from the whole history; work (2, capacity)."""
-    z, weight, n, d = votes.z, votes.weight, votes.count, votes.z.shape[0]
+    z, weight, n, d = votes.z, votes.weight, votes.held, votes.z.shape[0]
     curvature, row = work[0], work[1]
     margins(z, theta, n, curvature)
     for i in range(n):
@@ -151,13 +151,13 @@ def correct_along(inverse: Array, step: Array, change: Array) -> None:
 
 @compiled
 def solve(history: History, r: int, theta: Array, ridge: float, link: int) -> None:
-    """Solve for run r after votes known … count - 1 were added: theta (d,) is changed in place.
+    """Solve for run r after votes known … held - 1 were added: theta (d,) is changed in place.
 
     Θ, the gradient there over the first `known` votes and the inverse are warm starts.
     """
     gradient, inverse = history.gradient[r], history.inverse[r]
     d, dz = theta.shape[0], np.empty(theta.shape[0])
-    for i in range(history.known[r], history.count[r]):
+    for i in range(history.known[r], history.held[r]):
         m = 0.0
         for j in range(d):
             dz[j] = history.z[r, j, i]
@@ -166,7 +166,7 @@ def solve(history: History, r: int, theta: Array, ridge: float, link: int) -> No
         for j in range(d):
             gradient[j] += pull * dz[j]
         move_inverse(inverse, dz, history.weight[r, i] * slope(link, m))
-    history.known[r] = history.count[r]
+    history.known[r] = history.held[r]
     history.passes[r] += _descend(history, r, theta, ridge, link)
 
 
@@ -176,7 +176,7 @@ def start_over(history: History, r: int, theta: Array, ridge: float, link: int) 
     votes, work = record_of(history, r), history.scratch[r]
     score(votes, theta, ridge, link, work[0], history.gradient[r])
     inverse_hessian(votes, theta, ridge, link, work, history.inverse[r])
-    history.known[r] = history.count[r]
+    history.known[r] = history.held[r]
 
 
 @compiled

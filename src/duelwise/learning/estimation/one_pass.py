@@ -14,9 +14,9 @@ from duelwise.learning.core.dispatch import kernel
 from duelwise.learning.core.geometry import Geometry, geometry, move
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.links import mean, slope
-from duelwise.learning.core.roles import AnyFit, learn
+from duelwise.learning.core.roles import learn
 from duelwise.learning.core.round import admit
-from duelwise.learning.core.state import Arrivals
+from duelwise.learning.core.state import Arrivals, Fit
 from duelwise.learning.estimation.estimator import KernelEstimate
 from duelwise.types import Array
 
@@ -30,7 +30,7 @@ class PassState(NamedTuple):
 
 
 @kernel(learn, PassState)
-def descend(state: PassState, fit: AnyFit, r: int, arrivals: Arrivals) -> None:
+def descend(state: PassState, fit: Fit, r: int, arrivals: Arrivals) -> None:
     """One mirror-descent step for each vote in the curvature H of the votes before it."""
     theta, d, link = fit.theta[r], fit.theta.shape[1], fit.rules.link
     hessian, inverse, eta = state.hessian.matrix[r], state.hessian.inverse[r], state.step_size

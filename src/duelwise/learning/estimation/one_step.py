@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from duelwise.learning.core.dispatch import kernel
 from duelwise.learning.core.links import mean
-from duelwise.learning.core.roles import AnyFit, learn
+from duelwise.learning.core.roles import learn
 from duelwise.learning.core.round import admit
-from duelwise.learning.core.state import Arrivals
+from duelwise.learning.core.state import Arrivals, Fit
 from duelwise.learning.estimation.estimator import KernelEstimate
 from duelwise.types import Array
 
@@ -19,7 +19,7 @@ class StepState(NamedTuple):
 
 
 @kernel(learn, StepState)
-def step(state: StepState, fit: AnyFit, r: int, arrivals: Arrivals) -> None:
+def step(state: StepState, fit: Fit, r: int, arrivals: Arrivals) -> None:
     """θ ← θ + W⁻¹ ω(o - g(θᵀ Δz))Δz for each vote, W moved first."""
     theta, inverse, d = fit.theta[r], fit.arrived.inverse[r], fit.theta.shape[1]
     for i in range(arrivals.outcome.shape[0]):

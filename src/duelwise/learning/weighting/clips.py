@@ -16,7 +16,8 @@ import numpy as np
 from duelwise.learning.core.dispatch import kernel
 from duelwise.learning.core.equations import adaptive_weight, leverage
 from duelwise.learning.core.pending import Pending
-from duelwise.learning.core.roles import AnyFit, reweigh, weigh_arrived, weigh_observed
+from duelwise.learning.core.roles import reweigh, weigh_arrived, weigh_observed
+from duelwise.learning.core.state import Fit
 from duelwise.learning.weighting.weighting import per_run
 from duelwise.types import Array
 
@@ -35,7 +36,7 @@ def clipped_when_observed(clips: Clips, pending: Pending, r: int, slot: int) -> 
 
 
 @kernel(weigh_arrived, Clips)
-def clipped_on_arrival(clips: Clips, fit: AnyFit, r: int, dz: Array, weight: float) -> float:
+def clipped_on_arrival(clips: Clips, fit: Fit, r: int, dz: Array, weight: float) -> float:
     """RCDB's weight: (4) in W before the vote."""
     if clips.arrived[r] < np.inf:
         return weight * adaptive_weight(leverage(dz, fit.arrived.inverse[r]), clips.arrived[r])
