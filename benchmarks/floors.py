@@ -9,7 +9,7 @@ from duelwise.learning.core.intrinsics import row_sums
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.links import LOGISTIC, logistic
 from duelwise.learning.estimation.maximum_likelihood import Record, score
-from duelwise.learning.post_serving.recursive import absorb
+from duelwise.learning.post_serving.recursive import absorb_rows
 from duelwise.types import Array, IntArray
 
 HIDDEN = 64  # of the paper's network
@@ -44,7 +44,7 @@ def readings(z: Array, residual: Array, lengths: IntArray, out: Array) -> None:
 def absorb_all(A: Array, B: Array, position: IntArray, value: Array, y: Array, times: int) -> None:
     """A spline's pair, again and again."""
     for _ in range(times):
-        absorb(A, B, position, value, y)
+        absorb_rows(A, B, position, value, y)
 
 
 @compiled

@@ -130,9 +130,9 @@ def _played(
 
 def _history(learner: DuelingLearner, run: int = 0) -> tuple[Array, Array, Array, IntArray]:
     """Δz, weights and votes, and the lengths of history that the run's passes met, spread evenly."""
-    held = learner.estimate
-    assert isinstance(held, MaximumLikelihood)
-    lengths = np.linspace(1, held.count[run], held.passes[run]).astype(np.int64)
+    assert isinstance(learner.estimate, MaximumLikelihood)
+    held = learner.estimate.history
+    lengths = np.linspace(1, held.held[run], held.passes[run]).astype(np.int64)
     return held.z[run], held.weight[run], held.outcome[run], lengths
 
 

@@ -123,7 +123,7 @@ def test_contexts(learner: DuelingLearner) -> None:
 
 def test_votes(learner: DuelingLearner) -> None:
     good = votes(0, 30)
-    twice = Votes(*(np.concatenate([part, part]) for part in good))
+    twice = Votes(*(np.concatenate([part, part]) for part in good[:3]))
     mixed = Votes(np.array([1, 0]), np.array([30, 99]), np.ones(2))
     for given, kind, message in [
         (
@@ -172,7 +172,7 @@ def test_foreign_snapshots(learner: DuelingLearner) -> None:
         (rcdp_ucb(runs=2, context_dim=4), r"shape \(2, 4, 4\)|lacks"),
         (
             rcdp_ucb(runs=2, estimate="one-pass", **place),
-            "lacks .*estimate.count.* settings of the one that made it",
+            "lacks .*estimate.held.* settings of the one that made it",
         ),
     ]:
         with refused(learner, InvalidInput, message):

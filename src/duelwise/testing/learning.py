@@ -142,7 +142,7 @@ class OrderFreeConformance(LearnerConformance):
         quiet = [event for event in events if not isinstance(event, Votes)]
         forwards = self._replayed([0, 1], [*quiet, *told])
         backwards = self._replayed([0, 1], [*quiet, *reversed(told)])
-        at_once = self._replayed([0, 1], [*quiet, Votes(*map(np.concatenate, zip(*told, strict=True)))])
+        at_once = self._replayed([0, 1], [*quiet, _together(told)])
         for other in (backwards, at_once):
             np.testing.assert_allclose(forwards.theta, other.theta, rtol=0, atol=self.order_tolerance)
 
@@ -239,6 +239,14 @@ class PostServingConformance:
         state = self._start(runs)
         self._teach(state, runs, 0, until or self.rounds)
         return state
+
+
+def _together(told: Sequence[Votes]) -> Votes:
+    """The same votes in one call."""
+    run, round, outcome = (
+        np.concatenate(parts) for parts in zip(*(votes[:3] for votes in told), strict=True)
+    )
+    return Votes(run, round, outcome)
 
 
 def _refuses(learner: DuelingLearner, event: Event) -> bool:
