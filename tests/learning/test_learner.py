@@ -177,15 +177,16 @@ def test_inverting_anew_changes_nothing_but_rounding(estimate: str) -> None:
     options = {"runs": RUNS, "context_dim": 3, "post_dim": 2, "post_serving": "ridge", "estimate": estimate}
     plain = rcdp_ucb(**options, distinct_pair=True)
     events, _ = lived(plain)
-    often = rcdp_ucb(**options, distinct_pair=True)
+    often, inverted = rcdp_ucb(**options, distinct_pair=True), 0
     for event in events:
         for geometry in (often.served_geometry, often.arrived_geometry):
             geometry.moves[...] = REFACTOR_EVERY - 1  # the next move is the last before an inversion
         apply(often, event)
+        inverted += int((often.arrived_geometry.moves == 0).any())
     for run in RUNS:
         literal = literally(events, run, clip=np.sqrt(5) / 125)
         assert_geometries(often, literal, run)
-    assert often.arrived_geometry.moves.min() == 0 < plain.arrived_geometry.moves.min()
+    assert inverted > 20
     np.testing.assert_allclose(often.theta, plain.theta, rtol=1e-7, atol=1e-7)
 
 
