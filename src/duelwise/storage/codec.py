@@ -8,6 +8,7 @@ The checksum lives beside the bytes, in the row that holds them.
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Mapping
 from functools import cache
@@ -26,12 +27,18 @@ MAGIC = b"DW"
 VERSION = 1
 _PREFIX = struct.Struct("<2sBBI")
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+_decode = json.JSONDecoder().decode
 _KINDS = "biuf"  # booleans, integers, floats: what raw bytes can hold exactly
 
 
 @cache
 def _little_endian(dtype: AnyDtype) -> AnyDtype:
     return dtype.newbyteorder("<")
+
+
+@cache
+def _dtype(text: str) -> AnyDtype:
+    return np.dtype(text)
 
 
 def pack(fields: Mapping[str, JSON], arrays: Mapping[str, AnyArray]) -> bytes:
@@ -60,13 +67,21 @@ def unpack(data: bytes) -> tuple[dict[str, JSON], Snapshot]:
         )
     start = _PREFIX.size + length
     fields, shapes = cast(
-        "tuple[dict[str, JSON], list[tuple[str, str, list[int]]]]", json.loads(data[_PREFIX.size : start])
+        "tuple[dict[str, JSON], list[tuple[str, str, list[int]]]]",
+        _decode(data[_PREFIX.size : start].decode()),
     )
+    return fields, _arrays(shapes, bytearray(data[start:])) if shapes else {}
+
+
+def _arrays(shapes: list[tuple[str, str, list[int]]], held: bytearray) -> Snapshot:
+    """Arrays over one block of memory that is theirs alone: compiled kernels write to them."""
     arrays: Snapshot = {}
-    for name, dtype, shape in shapes:
-        kind = np.dtype(dtype)
-        count = int(np.prod(shape, dtype=np.int64))
-        # A copy: compiled kernels take aligned, writable arrays, and the bytes are neither.
-        arrays[name] = np.frombuffer(data, kind, count, start).reshape(shape).astype(kind.newbyteorder("="))
-        start += count * kind.itemsize
-    return fields, arrays
+    offset = 0
+    for name, text, shape in shapes:
+        kind = _dtype(text)
+        array: AnyArray = np.ndarray(shape, kind, held, offset)
+        if not (array.flags.aligned and kind.isnative):
+            array = array.astype(kind.newbyteorder("="))
+        arrays[name] = array
+        offset += math.prod(shape) * kind.itemsize
+    return arrays

@@ -149,11 +149,12 @@ class Writer:
         return [TicketRow._make(row) for row in self.connection.execute(query)]
 
     def from_source(self, source: str, *, after: int, limit: int) -> list[TicketRow]:
-        """Tickets with a vote of this source and a round after the given one, in order."""
+        """Tickets with a vote of this source that counts and a round after the given one, in order."""
         table = schema.tickets.c
         query = (
             sa.select(*_ticket_columns)
             .where(table.stream_id == self.stream.id, table.source == source, table.round > after)
+            .where(table.state.in_(["voted", "told"]))
             .order_by(table.round)
             .limit(limit)
         )
