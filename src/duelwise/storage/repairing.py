@@ -19,7 +19,7 @@ from duelwise.storage.rows import (
     is_intact,
     snapshot_checksum,
 )
-from duelwise.storage.writer import READ_CHUNK
+from duelwise.storage.writer import READ_CHUNK, write_snapshot
 
 MOST_LOST = 100_000  # events missing at the end of a log that may have been there
 
@@ -137,6 +137,52 @@ class Repairer(Scanner):
             sa.update(schema.streams)
             .where(schema.streams.c.id == of_stream)
             .values(head=head, rounds=rounds, generation=self.stream.generation + 1, damaged=None)
+        )
+
+
+class SourceEraser(Scanner):
+    """A locked stream in which the name of a source is written over wherever it stands."""
+
+    def __init__(self, connection: Connection, stream: StreamRow) -> None:
+        super().__init__(connection, stream)
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql("PRAGMA secure_delete = ON")  # old bytes are zeroed, not only freed
+
+    def rewrite(self, event: EventRow) -> None:
+        """The same event with another payload."""
+        table = schema.events
+        self._connection.execute(
+            sa.update(table)
+            .where(table.c.stream_id == self.stream.id, table.c.seq == event.seq)
+            .values(payload=event.payload, checksum=event_checksum(event))
+        )
+
+    def cut_events(self) -> list[tuple[int, bytes | None]]:
+        """What repairs have set aside: the row's own number and its payload."""
+        table = schema.cut_events.c
+        query = sa.select(table.id, table.payload).where(table.stream_id == self.stream.id)
+        return [(id, payload) for id, payload in self._connection.execute(query)]
+
+    def blank(self, cut: int) -> None:
+        """What was set aside loses its payload; its number and reason stay."""
+        table = schema.cut_events
+        self._connection.execute(sa.update(table).where(table.c.id == cut).values(payload=b""))
+
+    def finish(self, source: str, pseudonym: str, snapshots: Iterable[SnapshotRow]) -> None:
+        """Tickets carry the other name, only these states are kept, and every process reads them anew."""
+        of_stream, tickets, kept = self.stream.id, schema.tickets, schema.snapshots
+        self._connection.execute(
+            sa.update(tickets)
+            .where(tickets.c.stream_id == of_stream, tickets.c.source == source)
+            .values(source=pseudonym)
+        )
+        self._connection.execute(sa.delete(kept).where(kept.c.stream_id == of_stream))
+        for snapshot in snapshots:
+            write_snapshot(self._connection, of_stream, snapshot)
+        self._connection.execute(
+            sa.update(schema.streams)
+            .where(schema.streams.c.id == of_stream)
+            .values(generation=self.stream.generation + 1)
         )
 
 

@@ -15,8 +15,8 @@ from duelwise.storage import integrity, schema
 from duelwise.storage.database import STATEMENT_SECONDS, is_lock_timeout, open_engine, unhurried
 from duelwise.storage.keys import Keys
 from duelwise.storage.prepared import Prepared
-from duelwise.storage.repairing import Repairer, Scanner
-from duelwise.storage.rows import EventRow, SnapshotRow, StreamRow, TicketRow, snapshot_checksum
+from duelwise.storage.repairing import Repairer, Scanner, SourceEraser
+from duelwise.storage.rows import OPEN_STATES, EventRow, SnapshotRow, StreamRow, TicketRow, snapshot_checksum
 from duelwise.storage.servers import Servers
 from duelwise.storage.writer import READ_CHUNK, Writer, read_events, read_tickets, write_snapshot
 
@@ -95,6 +95,22 @@ class Store:
         with self._reading() as connection:
             return connection.execute(query).first() is not None
 
+    def count(self) -> int:
+        """How many streams there are."""
+        with self._reading() as connection:
+            return connection.execute(sa.select(sa.func.count()).select_from(schema.streams)).scalar_one()
+
+    def pending(self) -> dict[int, tuple[int, float]]:
+        """By stream: how many tickets are open, and when the oldest of them was asked."""
+        table = schema.tickets.c
+        query = (
+            sa.select(table.stream_id, sa.func.count(), sa.func.min(table.asked_at))
+            .where(table.state.in_([sa.literal_column(f"'{state}'") for state in OPEN_STATES]))
+            .group_by(table.stream_id)
+        )
+        with self._reading() as connection:
+            return {stream: (count, oldest) for stream, count, oldest in connection.execute(query)}
+
     def last_event(self, stream_id: int) -> int:
         """The highest number in the log, whatever the stream's row says."""
         query = sa.select(sa.func.max(schema.events.c.seq)).where(schema.events.c.stream_id == stream_id)
@@ -134,6 +150,17 @@ class Store:
             row = _LOCKED_STREAM.execute(connection, (stream_id,)).one()
             unhurried(connection)
             yield Repairer(connection, StreamRow._make(row))
+
+    @contextmanager
+    def erasing(self, stream_id: int) -> Generator[SourceEraser]:
+        """One transaction with the stream locked, in which a source's name may be written over."""
+        with self._changing() as connection:
+            row = _LOCKED_STREAM.execute(connection, (stream_id,)).one()
+            unhurried(connection)
+            yield SourceEraser(connection, StreamRow._make(row))
+        if self._engine.dialect.name == "sqlite":
+            with self._engine.connect() as connection:  # the write-ahead file holds the old pages too
+                connection.connection.driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @contextmanager
     def scanning(self, stream_id: int) -> Generator[Scanner]:

@@ -14,6 +14,7 @@ from duelwise.stream import events, tickets
 from duelwise.stream.candidates import Candidates, Features, check_stream_name
 from duelwise.stream.events import Asked, Recorded
 from duelwise.stream.group_commit import MOST_AT_ONCE, GroupCommit
+from duelwise.stream.heartbeat import check_arithmetic
 from duelwise.stream.lifecycle import Winner, winner_of
 from duelwise.stream.operations import (
     Answer,
@@ -47,6 +48,7 @@ class DecisionStream:
     ) -> None:
         self.name = name
         self._store, self._owns_store = store, owns_store
+        check_arithmetic(store)
         self._replica = Replica(store, store.stream(name), clock=clock)
         self._commits: GroupCommit[Operation, Answer | DuelwiseError] = GroupCommit(
             self._commit, self._replica.lock
@@ -193,6 +195,11 @@ class DecisionStream:
     def model_version(self) -> int:
         """The number of the last event this process has folded."""
         return self._replica.folded.seq
+
+    @property
+    def memory_bytes(self) -> int:
+        """What the stream's state takes in memory, about, as it was when it was last measured."""
+        return self._replica.memory_bytes
 
     def counts(self) -> dict[str, int]:
         """Tickets by state, as this process knows them."""

@@ -14,12 +14,13 @@ from duelwise.storage import SnapshotRow, Store, pack, unpack
 from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
 from duelwise.stream.events import Asked, Cut, Observed, Rebuilt, Recorded, Retracted, Told, decode
 from duelwise.stream.ledger import Ledger
+from duelwise.stream.progress import watched
 from duelwise.stream.settings import StreamSettings
 from duelwise.types import Contexts, Duel, IntArray, Votes
 
 RUN: IntArray = np.zeros(1, dtype=np.int64)  # a stream is one run
 SHARE = "learner."
-PROGRESS_EVERY = 50_000  # events between two lines of the program's log
+BYTES_PER_TICKET = 400  # of an open ticket in the ledger
 
 logger = logging.getLogger("duelwise.stream")
 
@@ -95,6 +96,11 @@ class Folded:
         fields, arrays = self.ledger.snapshot()
         state = arrays | {SHARE + k: v for k, v in self.learner.snapshot().items()}
         return SnapshotRow(self.seq, pack(fields, state), FORMAT, ARITHMETIC)
+
+    def size(self) -> int:
+        """Bytes of memory that the state takes, about."""
+        state = sum(array.nbytes for array in self.learner.snapshot().values())
+        return state + BYTES_PER_TICKET * len(self.ledger.waiting)
 
     def restore(self, snapshot: SnapshotRow) -> None:
         fields, arrays = unpack(snapshot.payload)
@@ -175,10 +181,8 @@ def _folded_without(settings: StreamSettings, log: Log, *, retracted_upto: int, 
     folded = Folded(
         settings, without=frozenset(r.event.round for r in rewriting if isinstance(r.event, Retracted))
     )
-    for recorded in log.events(after=0, upto=upto):
+    for recorded in watched(log.events(after=0, upto=upto), upto=upto):
         folded.apply(recorded)
-        if recorded.seq % PROGRESS_EVERY == 0:
-            logger.info("folded %d of %d events", recorded.seq, upto)
     return folded
 
 
@@ -190,7 +194,9 @@ def load(settings: StreamSettings, log: Log, *, upto: int) -> Folded:
 
 def caught_up(folded: Folded, log: Log, *, upto: int) -> Folded:
     """The state after event `upto`; a new one where a rebuild replaced the learner."""
-    for recorded in log.events(after=folded.seq, upto=upto):
+    if folded.seq == upto:
+        return folded
+    for recorded in watched(log.events(after=folded.seq, upto=upto), upto=upto):
         if isinstance(recorded.event, Rebuilt):
             return _past_rebuild(folded.settings, log, seq=recorded.seq, upto=upto)
         folded.apply(recorded)

@@ -228,6 +228,16 @@ class Ledger:
         }
 
 
+def renamed_source(fields: dict[str, JSON], source: str, other: str) -> dict[str, JSON]:
+    """The fields of a snapshot with another name for a source."""
+
+    def rename(value: JSON) -> JSON:
+        return other if value == source else value
+
+    rows = {name: cast("list[list[JSON]]", fields[name]) for name in ("voted_sources", "lowest", "sources")}
+    return fields | {name: [[rename(value) for value in row] for row in held] for name, held in rows.items()}
+
+
 def _delay_bin(seconds: float) -> int:
     doublings = math.log2(max(seconds, DELAY_FLOOR) / DELAY_FLOOR)
     return min(int(doublings * DELAY_BINS_PER_DOUBLING), DELAY_BINS - 1)

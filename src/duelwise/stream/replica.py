@@ -45,6 +45,7 @@ class Replica:
         self._refreshed = time.monotonic()
         self.folded: Folded = self._open()
         self._snapshot_seq = self.folded.restored_from
+        self.memory_bytes = self.folded.size()
 
     def _open(self) -> Folded:
         """Snapshot and later events; up to the damage, if there is any."""
@@ -194,6 +195,7 @@ class Replica:
 
     def _take_snapshot(self) -> SnapshotRow:
         self._snapshot_seq = self.folded.seq
+        self.memory_bytes = self.folded.size()
         return self.folded.snapshot()
 
     def finish(self) -> None:
