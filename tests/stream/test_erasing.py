@@ -25,11 +25,11 @@ def test_a_name_is_erased_and_the_fold_is_the_same(tmp_path, clock, rng):
     cut = "INSERT INTO cut_events (stream_id, cut_at, reason, seq, payload) VALUES (1, 0, 'x', 1, :bytes)"
     with store._changing() as connection:
         connection.execute(sa.text(cut), {"bytes": b"...anna@example.org..."})
-    theta, counts = other._replica.folded.learner.theta.copy(), stream.counts()
+    counts = stream.counts()
     stream.close()
     pseudonym = erase_source(store, "meals", "anna@example.org")
-    assert other.counts() == counts
     report = other.report()
+    assert other.counts() == counts
     assert np.array_equal(other._replica.folded.learner.theta, stream._replica.folded.learner.theta)
     assert {one.source for one in report.down_weighted_sources} == {pseudonym, "bert"}
     assert {other.ticket(ticket).source for ticket in (waiting, skipped)} == {pseudonym}
@@ -45,4 +45,3 @@ def test_a_name_is_erased_and_the_fold_is_the_same(tmp_path, clock, rng):
     store.close()
     for file in tmp_path.iterdir():
         assert b"anna@example.org" not in file.read_bytes(), file.name
-    assert theta.shape == (1, 5)

@@ -17,9 +17,7 @@ from typing import Any, cast
 import numpy as np
 
 from duelwise.errors import StorageFailure
-from duelwise.types import AnyArray, Snapshot
-
-JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
+from duelwise.types import JSON, AnyArray, Snapshot
 
 AnyDtype = np.dtype[Any]
 

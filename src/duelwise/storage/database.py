@@ -95,6 +95,16 @@ def _sqlite(address: URL) -> Engine:
     return engine
 
 
+def empty_write_ahead_file(engine: Engine) -> None:
+    """Bring what SQLite has written into its file; outside of any transaction."""
+    held = engine.raw_connection()
+    try:
+        assert isinstance(held.dbapi_connection, SqliteConnection)
+        held.dbapi_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        held.close()
+
+
 def _postgresql(address: URL, statement_seconds: float) -> Engine:
     require("psycopg", extra="postgres", purpose="A PostgreSQL store")
     from duelwise.storage.patience import connect

@@ -12,7 +12,13 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from duelwise.errors import StorageFailure, UnknownStream
 from duelwise.storage import integrity, schema
-from duelwise.storage.database import STATEMENT_SECONDS, is_lock_timeout, open_engine, unhurried
+from duelwise.storage.database import (
+    STATEMENT_SECONDS,
+    empty_write_ahead_file,
+    is_lock_timeout,
+    open_engine,
+    unhurried,
+)
 from duelwise.storage.keys import Keys
 from duelwise.storage.prepared import Prepared
 from duelwise.storage.repairing import Repairer, Scanner, SourceEraser
@@ -159,8 +165,7 @@ class Store:
             unhurried(connection)
             yield SourceEraser(connection, StreamRow._make(row))
         if self._engine.dialect.name == "sqlite":
-            with self._engine.connect() as connection:  # the write-ahead file holds the old pages too
-                connection.connection.driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            empty_write_ahead_file(self._engine)  # it holds the old pages too
 
     @contextmanager
     def scanning(self, stream_id: int) -> Generator[Scanner]:

@@ -16,7 +16,8 @@ from duelwise.stream.operations import (
 )
 from duelwise.stream.registry import Entry, StreamRegistry
 from duelwise.stream.report import Report
-from duelwise.stream.settings import SettingField, StreamSettings, setting_fields
+from duelwise.stream.settings import StreamSettings
+from duelwise.stream_fields import SettingField, setting_fields
 
 __all__ = [
     "Answer",

@@ -230,12 +230,11 @@ class Ledger:
 
 def renamed_source(fields: dict[str, JSON], source: str, other: str) -> dict[str, JSON]:
     """The fields of a snapshot with another name for a source."""
-
-    def rename(value: JSON) -> JSON:
-        return other if value == source else value
-
-    rows = {name: cast("list[list[JSON]]", fields[name]) for name in ("voted_sources", "lowest", "sources")}
-    return fields | {name: [[rename(value) for value in row] for row in held] for name, held in rows.items()}
+    renamed = dict(fields)
+    for name in ("voted_sources", "lowest", "sources"):
+        rows = cast("list[list[JSON]]", fields[name])
+        renamed[name] = [[other if value == source else value for value in row] for row in rows]
+    return renamed
 
 
 def _delay_bin(seconds: float) -> int:

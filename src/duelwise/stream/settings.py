@@ -6,9 +6,8 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, NamedTuple, cast, get_origin, get_type_hints
+from dataclasses import dataclass
+from typing import Any, cast
 
 from duelwise.errors import InvalidInput, unknown_name
 from duelwise.learning.estimation import ESTIMATORS
@@ -18,10 +17,8 @@ from duelwise.learning.post_serving import POST_SERVING, PostServing
 from duelwise.learning.recipes import Options, recipe
 from duelwise.storage import JSON
 from duelwise.stream.candidates import LONGEST_NAME
+from duelwise.stream_fields import EDITION, StreamFields, setting_fields
 
-THIRTY_DAYS = 30 * 24 * 3600.0
-
-EDITION = 2
 LEFT_OUT: dict[int, dict[str, JSON]] = {1: {"edition": 1}}
 """What a setting that is left out meant, by edition, where it is not what it means now."""
 
@@ -39,44 +36,11 @@ _WORDS: dict[str, tuple[str, ...]] = {
 }
 
 
-REQUIRED = dataclasses.MISSING
 _ACCEPTED: dict[type, tuple[type, ...]] = {float: (int, float), tuple: (list, tuple)}
 
 
-def _setting(default: Any = REQUIRED, *, help: str) -> Any:
-    return field(default=default, metadata={"help": help})
-
-
-class SettingField(NamedTuple):
-    """One setting, for whoever shows or reads settings: HTTP, a client, a command line."""
-
-    name: str
-    type: type  # int, float, bool, str, tuple or Mapping
-    default: object
-    help: str
-
-    @property
-    def required(self) -> bool:
-        return self.default is REQUIRED
-
-
-@cache
-def setting_fields() -> tuple[SettingField, ...]:
-    """Every setting of a stream, in order."""
-    hints = get_type_hints(StreamSettings)
-    return tuple(
-        SettingField(
-            one.name,
-            get_origin(hints[one.name]) or hints[one.name],
-            {} if one.default_factory is not REQUIRED else one.default,
-            one.metadata["help"],
-        )
-        for one in dataclasses.fields(StreamSettings)
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
-class StreamSettings:
+class StreamSettings(StreamFields):
     """Settings that a stream keeps for life; another set of them is another stream.
 
     `options` are a recipe's own: numbers, words, and `post_serving`, a name or
@@ -84,22 +48,6 @@ class StreamSettings:
     `estimate` says otherwise: with "full-mle" the cost of a vote grows with the votes
     learned before it, about 2d + 20 flops for each, and so do memory and snapshots.
     """
-
-    context_dim: int = _setting(help="Features known before serving.")
-    post_dim: int = _setting(0, help="Features known after serving.")
-    recipe: str = _setting("rcdp-ucb", help="The method that chooses.")
-    options: Mapping[str, JSON] = field(
-        default_factory=dict[str, JSON],
-        metadata={"help": 'The recipe\'s own, as {"exploration_width": 0.3}.'},
-    )
-    feature_names: tuple[str, ...] = _setting((), help="Of x, then of y; made up where not given.")
-    vote_ttl_seconds: float = _setting(THIRTY_DAYS, help="How long a vote and its context are waited for.")
-    seed: int = _setting(0, help="Of the order on screen and of random pairs.")
-    random_share: float = _setting(0.0, help="ε: the share of duels whose pair is drawn at random.")
-    keep_candidates: bool = _setting(False, help="Record the whole candidate set of every duel.")
-    edition: int = _setting(
-        EDITION, help="The rules a stream lives by: a new one by the newest, one of 0.1 by edition 1."
-    )
 
     def __post_init__(self) -> None:
         _check_size("context_dim", self.context_dim, least=1)

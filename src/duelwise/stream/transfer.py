@@ -10,19 +10,20 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, NoReturn, cast
 
 import numpy as np
 
-from duelwise.errors import Conflict, InvalidInput
+from duelwise.errors import Conflict, InvalidInput, unknown_name
 from duelwise.storage import JSON, Store, Writer
 from duelwise.stream.candidates import check_name, check_stream_name
 from duelwise.stream.events import Asked, Observed, Rebuilt, Recorded, encode, from_json, kind_of, to_json
 from duelwise.stream.folding import Folded, RecordedLog, StoredLog, fold
 from duelwise.stream.history import History
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream_fields import EDITION
 from duelwise.types import Array
 
 FORMAT = "duelwise log 1"
@@ -186,6 +187,36 @@ def derive(
     _fill(store, name, exported.uid, settings, time.time(), new)
 
 
+def derive_columns(
+    store: Store,
+    name: str,
+    exported: ExportedLog,
+    columns: Mapping[str, str],
+    changes: Mapping[str, JSON] | None = None,
+) -> StreamSettings:
+    """A new stream from an old log with some of its features, under other names, and other settings.
+
+    `columns` gives the new features in order: {"rating": "stars"} is the old feature stars under the
+    name rating. Those known before serving come first, as in the old stream.
+    """
+    old = exported.settings
+    for column in columns.values():
+        if column not in old.feature_names:
+            raise unknown_name("feature", column, old.feature_names)
+    before = [new for new, column in columns.items() if column in old.context_names]
+    after = [new for new, column in columns.items() if column in old.post_names]
+    settings = StreamSettings.from_dict(
+        old.to_dict()
+        | {"edition": EDITION}
+        | dict(changes or {})
+        | {"context_dim": len(before), "post_dim": len(after), "feature_names": [*before, *after]}
+    )
+    x = [old.context_names.index(columns[new]) for new in before]
+    y = [old.post_names.index(columns[new]) for new in after]
+    derive(store, name, settings, exported, features=lambda old: old[:, x], context=lambda old: old[:, y])
+    return settings
+
+
 def _derived(
     folded: Folded,
     old: Iterable[Recorded],
@@ -201,18 +232,29 @@ def _derived(
             x = np.array(features(event.x), dtype=np.float64)
             event = event._replace(
                 x=x,
-                y=None if event.y is None else np.array(context(event.y), dtype=np.float64),
+                y=_known_at_once(event, context, settings=folded.settings),
                 predicted=folded.learner.post_serving.predict(x[None])[0],
                 model_version=folded.seq,
                 candidates=None,
                 candidate_ids=None,
                 offered=None,
             )
+        elif isinstance(event, Observed) and folded.settings.post_dim == 0:
+            continue
         elif isinstance(event, Observed):
             event = event._replace(y=np.array(context(event.y), dtype=np.float64))
         new = Recorded(folded.seq + 1, recorded.at, event, recorded.event_id)
         folded.apply(new)
         yield new
+
+
+def _known_at_once(
+    asked: Asked, context: Callable[[Array], Array], *, settings: StreamSettings
+) -> Array | None:
+    """Where nothing is known after serving, all is known at once."""
+    if asked.y is not None:
+        return np.array(context(asked.y), dtype=np.float64)
+    return np.zeros((2, 0)) if settings.post_dim == 0 else None
 
 
 def _fill(
