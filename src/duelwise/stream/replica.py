@@ -195,8 +195,9 @@ class Replica:
 
     def _take_snapshot(self) -> SnapshotRow:
         self._snapshot_seq = self.folded.seq
-        self.memory_bytes = self.folded.size()
-        return self.folded.snapshot()
+        snapshot = self.folded.snapshot()
+        self.memory_bytes = len(snapshot.payload)
+        return snapshot
 
     def finish(self) -> None:
         """End the background's work and leave a snapshot for the next opening."""
