@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 
+from sqlalchemy.exc import IntegrityError
+
 from duelwise.errors import Damaged, DuelwiseError, ReadOnly
 from duelwise.storage import SnapshotRow, Store, StreamRow, Writer
 from duelwise.stream.background import Background
@@ -20,6 +22,7 @@ SNAPSHOT_EVERY = 5000  # events; a restart folds no more than these again
 RECENT = 20_000  # events whose checksums are verified on opening; `verify` looks at all
 SWEEP_SECONDS = 60.0  # between looks for tickets that waited too long
 SWEEP_MOST = 200  # tickets closed on the way of one transaction
+OWN_BYTES = 100_000  # of memory that a stream takes beside its state
 REFRESH_SECONDS = 1.0  # after so long without a look, catch up before the lock is taken
 
 Clock = Callable[[], float]
@@ -43,22 +46,51 @@ class Replica:
         self._refreshed = time.monotonic()
         self.folded: Folded = self._open()
         self._snapshot_seq = self.folded.restored_from
+        self.memory_bytes = OWN_BYTES + self.folded.size()
 
     def _open(self) -> Folded:
         """Snapshot and later events; up to the damage, if there is any."""
         head = self.row.head
+        if self.row.damaged is not None:
+            self._stop(self.row.damaged)
         try:
             for _ in self.store.events(self.row.id, after=max(0, head - RECENT), upto=head):
                 pass
-            if self.row.damaged is not None:
-                self._stop(self.row.damaged)
-            return load(self.settings, self._log, upto=head)
         except Damaged as damage:
             self._found_damage(damage)
-            return load(self.settings, self._log, upto=damage.seq - 1)
+            head = damage.seq - 1
+        while True:
+            try:
+                folded = load(self.settings, self._log, upto=head)
+                break
+            except Damaged as damage:  # earlier than the newest events
+                self._found_damage(damage)
+                head = damage.seq - 1
+        if self.read_only is None:
+            try:
+                self._check_row(self.row, folded)
+            except Damaged as damage:
+                self._found_damage(damage)
+        return folded
+
+    def _check_row(self, row: StreamRow, folded: Folded) -> None:
+        """The stream's own row against its log: the next event must not meet one that is there."""
+        last = self.store.last_event(row.id)
+        if last > row.head:
+            raise Damaged(
+                f"The log of stream {row.name!r} goes on to event {last}, and its row says {row.head}. "
+                "`repair` counts the events again.",
+                seq=row.head + 1,
+            )
+        if folded.ledger.rounds != row.rounds:
+            raise Damaged(
+                f"The log of stream {row.name!r} holds {folded.ledger.rounds} duels, and its row says "
+                f"{row.rounds}. `repair` counts them again.",
+                seq=row.head + 1,
+            )
 
     def _found_damage(self, damage: Damaged) -> None:
-        self._stop(damage.seq)
+        self.read_only = f"{damage} Until then, or until a backup is restored, the stream is read-only."
         self.store.mark_damaged(self.row.id, damage.seq)
 
     def _stop(self, seq: int) -> None:
@@ -90,6 +122,15 @@ class Replica:
         except Damaged as damage:
             self._found_damage(damage)
             raise self._refusal() from damage
+        except IntegrityError as error:  # numbers are given under a lock: a taken one was not given so
+            self._found_damage(
+                Damaged(
+                    f"What follows event {self.row.head} of stream {self.row.name!r} is there already "
+                    f"({error.args[0]}). `repair` counts events and duels again.",
+                    seq=self.row.head + 1,
+                )
+            )
+            raise self._refusal() from error
 
     def _apply(self, appended: Iterable[Recorded]) -> None:
         self._half_applied = True
@@ -107,11 +148,15 @@ class Replica:
 
     def sweep(self, batch: Batch) -> None:
         """Now and then, close tickets that waited longer than the stream allows."""
-        now = self.clock()
-        if now < self._next_sweep:
+        clock = self.clock()
+        if self._next_sweep - SWEEP_SECONDS <= clock < self._next_sweep:
             return
-        closed = batch.expire(asked_before=now - self.settings.vote_ttl_seconds, limit=SWEEP_MOST)
-        self._next_sweep = now if closed == SWEEP_MOST else now + SWEEP_SECONDS
+        closed = batch.expire(asked_before=self.now() - self.settings.vote_ttl_seconds, limit=SWEEP_MOST)
+        self._next_sweep = clock if closed == SWEEP_MOST else clock + SWEEP_SECONDS
+
+    def now(self) -> float:
+        """The time to act upon: the clock's, unless it has jumped away from the log."""
+        return self.folded.ledger.time.now(self.clock())
 
     # -- reading ------------------------------------------------------------------------
 
@@ -121,10 +166,12 @@ class Replica:
         self._refreshed = time.monotonic()
 
     def _level_with(self, row: StreamRow) -> None:
-        rewritten = row.generation != self.row.generation or row.head < self.folded.seq or self._half_applied
+        behind = row.head < self.folded.seq
+        rewritten = row.generation != self.row.generation or behind or self._half_applied
         self.row = row
         if row.damaged is not None:
-            self._stop(row.damaged)
+            if self.read_only is None:
+                self._stop(row.damaged)
             return
         self.read_only = None
         if rewritten:
@@ -132,6 +179,8 @@ class Replica:
             self._half_applied = False
         else:
             self.folded = caught_up(self.folded, self._log, upto=row.head)
+        if behind or self.folded.ledger.rounds != row.rounds:
+            self._check_row(row, self.folded)
 
     # -- upkeep -------------------------------------------------------------------------
 
@@ -140,13 +189,16 @@ class Replica:
         if self.folded.seq - self._snapshot_seq >= SNAPSHOT_EVERY:
             snapshot, row = self._take_snapshot(), self.row
             self.background.do(lambda: self.store.add_snapshot(row.id, snapshot, generation=row.generation))
-        if self.folded.ledger.rebuild_is_due and not self._rebuilding and self.read_only is None:
+        may_rebuild = self.read_only is None and self.folded.ledger.rebuild_may_start(self.clock())
+        if may_rebuild and not self._rebuilding:
             self._rebuilding = True
             self.background.do(self._rebuild)
 
     def _take_snapshot(self) -> SnapshotRow:
         self._snapshot_seq = self.folded.seq
-        return self.folded.snapshot()
+        snapshot = self.folded.snapshot()
+        self.memory_bytes = OWN_BYTES + len(snapshot.payload)
+        return snapshot
 
     def finish(self) -> None:
         """End the background's work and leave a snapshot for the next opening."""
@@ -160,6 +212,8 @@ class Replica:
         try:
             with self.lock:
                 self.refresh()
+                if not self.folded.ledger.rebuild_is_due:
+                    return  # another process was quicker
                 start, upto = self.folded.ledger.rebuilt_upto, self.folded.seq
             fresh = rebuild(self.settings, self._log, upto=upto)
             self._follow(fresh, self.store.current(self.row.id).head)  # most of it without the lock
