@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from duelwise.cli.app import app
+from duelwise.cli.places import existing
 from duelwise.cli.serve import DEFAULT_STORE, StoreOption, StreamArgument, opened
 from duelwise.errors import InvalidInput
 
@@ -35,7 +36,9 @@ def create(
     try:
         chosen = json.loads(options)
     except json.JSONDecodeError as error:
-        raise InvalidInput(f"--options is no JSON: {error}.") from error
+        raise InvalidInput(
+            f"--options is {options!r}, which is no JSON: {error}. Expected such as '{{\"clip\": 0.3}}'."
+        ) from error
     settings = StreamSettings(
         context_dim=context_dim,
         post_dim=post_dim,
@@ -43,7 +46,7 @@ def create(
         options=chosen,
         feature_names=tuple(name for name in feature_names.split(",") if name),
     )
-    with opened(store) as at:
+    with opened(store, new=True) as at:
         DecisionStream.create(at, stream, settings).close()
     typer.echo(f"The stream {stream!r} is in {store}.")
 
@@ -66,7 +69,7 @@ def import_(stream: StreamArgument, file: File, store: StoreOption = DEFAULT_STO
     from duelwise.stream.importing import import_duels
 
     with opened(store) as at, DecisionStream.open(at, stream) as target:
-        new = import_duels(target, file)
+        new = import_duels(target, existing(file))
     typer.echo(f"{new} duels were imported into {stream!r}.")
 
 
@@ -100,8 +103,8 @@ def restore(
     from duelwise.stream.transfer import read_backup
     from duelwise.stream.transfer import restore as fill
 
-    exported = read_backup(file)
-    with opened(store) as at:
+    exported = read_backup(existing(file))
+    with opened(store, new=True) as at:
         fill(at, exported, name=name)
     typer.echo(f"{name or exported.name!r} is restored in {store}.")
 

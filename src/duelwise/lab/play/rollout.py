@@ -35,9 +35,9 @@ from duelwise.lab.play.rolling import (
     State,
     play_block,
 )
-from duelwise.lab.play.scenario import Scenario
+from duelwise.lab.play.scenario import Scenario, as_scenario
 from duelwise.lab.play.simulation import Trajectory, check_fit, empty_trajectory, simulate
-from duelwise.lab.play.world import BlockWorld
+from duelwise.lab.play.world import BlockWorld, World
 from duelwise.learning.estimation import MaximumLikelihood, OnlineStep, SinglePass
 from duelwise.learning.learner import DuelingLearner, Learner
 from duelwise.learning.post_serving.none import NoPostServingModel
@@ -52,9 +52,10 @@ Progress = Callable[[int], None]
 
 
 def play(
-    learner: Learner, scenario: Scenario, *, horizon: int, progress: Progress | None = None
+    learner: Learner, scenario: Scenario | World, *, horizon: int, progress: Progress | None = None
 ) -> Trajectory:
-    """`rollout` where it knows every part, else `simulate`: the same numbers."""
+    """`rollout` where it knows every part, else `simulate`: the same numbers. A world alone is honest."""
+    scenario = as_scenario(scenario)
     if isinstance(learner, DuelingLearner) and knows(learner, scenario):
         return rollout(learner, scenario, horizon=horizon, progress=progress)
     return simulate(learner, scenario, horizon=horizon, progress=progress)
