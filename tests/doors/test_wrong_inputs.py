@@ -34,7 +34,8 @@ from duelwise.stream import StreamSettings
 from in_process import MEALS, InProcess, candidates
 
 EXPECTED = re.compile(
-    r"[Ee]xpected|Known:|Did you mean|must be|needs at least|should|is not one of|no keys|Expecting|for life|Make one first"
+    r"[Ee]xpected|Known:|Did you mean|must be|needs at least|should|is not one of|no keys|"
+    r"Expecting|for life|Make one first"
 )
 REMEDY = re.compile(
     r"--help|Install it with|`duelwise |choose|check|leave it out|Create it|Make one|give", re.I
