@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from duelwise.cli import completing
 from duelwise.cli.app import app
+from duelwise.cli.completing import names
 from duelwise.cli.interrupting import interruptible
 from duelwise.cli.outputs import JsonOption, QuietOption, check_outputs, check_writable, console, write_json
 from duelwise.cli.progress import progress
@@ -21,14 +23,26 @@ FIGURES = "Figures by number (1, E.4) or label (appendix_std_ablation), or all."
 
 @app.command()
 def reproduce(
-    figures: Annotated[list[str], typer.Argument(help=FIGURES)],
-    protocol: Annotated[str, typer.Option(help="paper: as published. fair: one treatment, tuned.")] = "paper",
+    figures: Annotated[list[str], typer.Argument(help=FIGURES, autocompletion=names(completing.figures))],
+    protocol: Annotated[
+        str,
+        typer.Option(
+            help="paper: as published. fair: one treatment, tuned.",
+            autocompletion=names(completing.protocols),
+        ),
+    ] = "paper",
     runs: Annotated[
         int | None, typer.Option(help="Seeds of each curve; 10 under paper, 20 under fair.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="Workers on this machine; -1 is one for each core.")] = -1,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler to work on.")] = None,
-    post_serving: Annotated[str | None, typer.Option(help="φ̂; mlp under paper, spline under fair.")] = None,
+    post_serving: Annotated[
+        str | None,
+        typer.Option(
+            help="φ̂; mlp under paper, spline under fair.",
+            autocompletion=names(completing.post_serving),
+        ),
+    ] = None,
     folder: FolderOption = Path("results"),
     json_file: JsonOption = None,
     quiet: QuietOption = False,

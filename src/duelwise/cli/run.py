@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 import typer
 
 from duelwise.cli.app import app
+from duelwise.cli.completing import listed, names, protocols, recipes
+from duelwise.cli.completing import post_serving as post_serving_names
 from duelwise.cli.interrupting import interruptible
 from duelwise.cli.outputs import (
     HtmlOption,
@@ -37,8 +39,16 @@ OF_POST_SERVING = ("mapping", "post_serving")
 @app.command()
 def run(
     context: typer.Context,
-    task: Annotated[str, typer.Argument(help=f"{', '.join(TASKS)}; or a file of your own, FILE.toml.")],
-    mapping: Annotated[str, typer.Option(help=f"φ: {', '.join(MAPPINGS)}.")] = "abs",
+    task: Annotated[
+        str,
+        typer.Argument(
+            help=f"{', '.join(TASKS)}; or a file of your own, FILE.toml.",
+            autocompletion=names(lambda: [*TASKS, *map(str, Path().glob("*.toml"))]),
+        ),
+    ],
+    mapping: Annotated[
+        str, typer.Option(help=f"φ: {', '.join(MAPPINGS)}.", autocompletion=names(lambda: MAPPINGS))
+    ] = "abs",
     delay: Annotated[DelayName, typer.Option(help="How votes are held back.")] = "strategic",
     corruption_budget: Annotated[int, typer.Option(help="C: how many votes are flipped.")] = 25,
     delay_budget: Annotated[int, typer.Option(help="Λ: the sum of all strategic delays.")] = 10_000,
@@ -49,16 +59,22 @@ def run(
     horizon: Annotated[int, typer.Option(help="T: rounds.")] = 2000,
     runs: Annotated[int, typer.Option(help="Seeds; all methods meet the same ones.")] = 10,
     seed: Annotated[int, typer.Option(help="Of the whole experiment.")] = 0,
-    methods: Annotated[str, typer.Option(help="Separated by commas.")] = ",".join(PAPER_FIVE),
+    methods: Annotated[
+        str, typer.Option(help="Separated by commas.", autocompletion=listed(recipes))
+    ] = ",".join(PAPER_FIVE),
     post_serving: Annotated[
         str | None,
-        typer.Option(help=f"φ̂: {', '.join(POST_SERVING)}. Default: mlp under paper, else spline."),
+        typer.Option(
+            help=f"φ̂: {', '.join(POST_SERVING)}. Default: mlp under --protocol paper, else spline.",
+            autocompletion=names(post_serving_names),
+        ),
     ] = None,
     protocol: Annotated[
         str | None,
         typer.Option(
             help="paper: published settings (the default), with the paper's network. "
-            "fair: one treatment, tuned on other seeds."
+            "fair: one treatment, tuned on other seeds.",
+            autocompletion=names(protocols),
         ),
     ] = None,
     folder: FolderOption = Path("results"),
