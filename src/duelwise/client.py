@@ -51,6 +51,8 @@ FINAL = ("read-only", "damaged")  # 503s that no waiting will cure
 
 
 class Candidate(TypedDict):
+    """One of those to choose a pair from."""
+
     id: str
     features: Sequence[float]
 

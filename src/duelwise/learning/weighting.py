@@ -18,6 +18,8 @@ from duelwise.types import Array
 
 
 class Weighting(Protocol):
+    """How much a vote counts: where its weight is clipped, at serving and on arrival."""
+
     def clips(self, runs: int) -> tuple[Array, Array]:
         """(R,) α at serving, (R,) α on arrival."""
         ...

@@ -25,6 +25,8 @@ class Known(NamedTuple):
 
 
 class Width(Protocol):
+    """How far a rule explores in a round: c_t of every run."""
+
     def at(self, known: Known) -> Array: ...  # (R,)
 
 

@@ -48,10 +48,12 @@ class WorldSettings(Frozen, Protocol):
         ...
 
 
-class DelaySettings(Frozen, DelayModel, Protocol): ...
+class DelaySettings(Frozen, DelayModel, Protocol):
+    """A delay model that can be written down."""
 
 
-class CorruptionSettings(Frozen, CorruptionModel, Protocol): ...
+class CorruptionSettings(Frozen, CorruptionModel, Protocol):
+    """A corruption that can be written down."""
 
 
 @dataclass(frozen=True, kw_only=True)

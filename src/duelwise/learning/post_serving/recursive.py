@@ -94,6 +94,7 @@ def absorb(inverse: Array, coefficients: Array, position: IntArray, value: Array
 
 @compiled
 def expect(coefficients: Array, position: IntArray, value: Array, out: Array) -> None:
+    """Adds what the coefficients predict to `out`  # (K, dy)"""
     for k in range(position.shape[0]):
         for j in range(position.shape[1]):
             row, weight = coefficients[position[k, j]], value[k, j]
