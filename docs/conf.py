@@ -9,6 +9,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
+from sphinx.application import Sphinx  # noqa: E402
 from tools.reference_pages import write_pages  # noqa: E402
 from tools.tutorial_pages import write_tutorials  # noqa: E402
 
@@ -23,11 +24,21 @@ extensions = ["myst_parser"]
 myst_enable_extensions = ["attrs_inline", "colon_fence"]
 myst_heading_anchors = 4
 exclude_patterns = ["_build"]
-# Pages that others have yet to write are taken in when they are there.
-suppress_warnings = ["toc.empty_glob"]
 html_theme = "furo"
 html_title = "Duelwise"
 html_static_path = ["_static"]
 html_css_files = ["wide.css"]
 html_show_sourcelink = False
 html_copy_source = False
+OPTIONAL = ("theory", "upgrading")  # pages that are taken in where they are
+
+
+def setup(app: Sphinx) -> None:
+    """Registers what the build does to a page before it is read."""
+    app.connect("source-read", _leave_out_absent)
+
+
+def _leave_out_absent(_app: Sphinx, page: str, source: list[str]) -> None:
+    if page == "index":
+        absent = [name for name in OPTIONAL if not (HERE / f"{name}.md").exists()]
+        source[0] = "".join(line for line in source[0].splitlines(True) if line.strip() not in absent)

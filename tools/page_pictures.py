@@ -1,4 +1,4 @@
-"""Draw the pictures of the pages by running the code that stands beside them: python -m tools.page_pictures."""
+"""Draw the pictures of the pages by running the code beside them: python -m tools.page_pictures."""
 
 from __future__ import annotations
 

@@ -105,7 +105,9 @@ def _part(label: str, part: Any) -> str:
     if inspect.isclass(part):
         methods = {n: m for n, m in vars(part).items() if not n.startswith("_") and inspect.isfunction(m)}
         lines += [
-            f"`{n}{_signature(m)}`: {_prose(inspect.cleandoc(m.__doc__))}" for n, m in methods.items() if m.__doc__
+            f"`{n}{_signature(m)}`: {_prose(inspect.cleandoc(m.__doc__))}"
+            for n, m in methods.items()
+            if m.__doc__
         ]
     return "\n\n".join(lines)
 
@@ -128,12 +130,12 @@ def event_page() -> str:
 
     parts = [
         "# The event log",
-        "`duelwise export`, `duelwise backup` and `GET /v1/streams/{name}/export` write a stream as JSON lines. "
-        "The first line says `format`, `name`, `uid`, `created_at` and `settings`; the last, `end`, how many "
-        "events there are, and the `checksum` (CRC-32) of all lines before it. Every other line is one event: "
-        "`seq` counts from 1 without gaps, `at` is seconds since 1970, `kind` is one of those below, `event_id` "
-        "is there where one was given. Floats have every digit they have. Replaying the lines in order gives "
-        "the learner float for float.",
+        "`duelwise export`, `duelwise backup` and `GET /v1/streams/{name}/export` write a stream as JSON "
+        "lines. The first says `format`, `name`, `uid`, `created_at` and `settings`; the last, `end`, how "
+        "many events there are, and the `checksum` (CRC-32) of all lines before it. Every other line is one "
+        "event: `seq` counts from 1 without gaps, `at` is seconds since 1970, `kind` is one of those below, "
+        "`event_id` is there where one was given. Floats have every digit they have. Replaying the lines in "
+        "order gives the learner float for float.",
     ]
     for kind, made in KINDS.items():
         fields = ", ".join(f"`{name}`" for name in made._fields)  # type: ignore[attr-defined]
@@ -151,8 +153,12 @@ def http_page() -> str:
     ]
     for path, methods in document["paths"].items():
         for method, about in methods.items():
-            answers = ", ".join(f"{code} {_flat(one['description'])}" for code, one in about["responses"].items())
-            body = about.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+            answers = ", ".join(
+                f"{code} {_flat(one['description'])}" for code, one in about["responses"].items()
+            )
+            body = (
+                about.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+            )
             parts.append(f"## `{method.upper()} {path}`\n\n{_prose(about.get('summary', ''))}")
             if about.get("description"):
                 parts.append(_prose(about["description"]))

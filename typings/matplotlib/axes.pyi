@@ -17,7 +17,7 @@ class Axes:
         color: str = ...,
         label: str = ...,
         linewidth: float = ...,
-        linestyle: str = ...,
+        linestyle: str | tuple[int, tuple[int, ...]] = ...,
     ) -> list[Artist]: ...
     def fill_between(
         self, x: AnyArray, low: AnyArray, high: AnyArray, *, color: str, alpha: float, linewidth: float = ...

@@ -11,7 +11,7 @@ COLUMNS = 3
 GRID = "#8886"  # grey enough for a light and a dark page
 EVERY = 2  # of the stored points: a hundred are enough to look at
 POINTS = 100
-DASHES = {"solid": "solid", "dashed": "dash", "dashdot": "dashdot", "dotted": "dot"}
+DASHES = {"solid": "solid", "dashed": "dash", "dashdot": "dashdot", "dotted": "dot", "long": "longdash"}
 DIGITS = 4  # significant digits: a screen shows no more
 
 

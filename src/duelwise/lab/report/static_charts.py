@@ -21,6 +21,7 @@ except ModuleNotFoundError as error:
     raise missing_extra(error, extra="lab", purpose="Drawing") from error
 
 COLUMNS = 3
+DASHES = {"long": (0, (9, 2))}  # of the strokes that matplotlib has no word for
 
 
 def plot_regret(results: Results, axis: Axes | None = None) -> Axes:
@@ -34,8 +35,10 @@ def plot_regret(results: Results, axis: Axes | None = None) -> Axes:
 def draw_band(axis: Axes, method: str, rounds: IntArray, regret: Array) -> None:
     """One method's mean cumulative regret (R, P) at rounds (P,), one standard deviation shaded."""
     mean, spread = regret.mean(axis=0), regret.std(axis=0)
-    colour = colour_of(method)
-    axis.plot(rounds, mean, color=colour, label=name_of(method), linewidth=1.4, linestyle=stroke_of(method))
+    colour, stroke = colour_of(method), stroke_of(method)
+    axis.plot(
+        rounds, mean, color=colour, label=name_of(method), linewidth=1.4, linestyle=DASHES.get(stroke, stroke)
+    )
     axis.fill_between(rounds, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0)
     axis.set_xlabel("Round")
     axis.set_ylabel("Cumulative regret")

@@ -20,7 +20,7 @@ COLOURS = {
     "max-inp": "#cc79a7",
     "max-pair-ucb": "#e69f00",
 }
-STROKES = {"rcdp-ucb": "solid", "rcdb": "dashed", "colstim": "dashdot", "max-inp": "dotted"}
+STROKES = {"rcdb": "dashed", "colstim": "dashdot", "max-inp": "dotted", "max-pair-ucb": "long"}
 OTHERS = ("#56b4e9", "#8c8c8c", "#5c3a9e", "#a0522d")
 """For methods the paper does not have."""
 COLUMN_INCHES = 3.25  # the width of a column of a two-column paper
@@ -38,5 +38,5 @@ def colour_of(method: str) -> str:
 
 
 def stroke_of(method: str) -> str:
-    """The line's stroke, in matplotlib's words."""
+    """The name of the line's stroke."""
     return STROKES.get(method, "solid")

@@ -43,7 +43,7 @@ def _study(record: Record, results: Results) -> str:
     busy = sum(session.simulated for session in record.sessions) / 60
     last = record.sessions[-1]
     parts = [
-        f"### {record.protocol} protocol, φ̂ = {record.post_serving}, {record.runs} runs",
+        f"## {record.protocol} protocol, φ̂ = {record.post_serving}, {record.runs} runs",
         f"```\n{command(record)}\n```",
         f"{cells} cells in {clock:.1f} minutes by the clock, {busy:.1f} minutes of processor time; "
         f"{last.workers} workers, {last.machine}.",
@@ -64,7 +64,7 @@ def _study(record: Record, results: Results) -> str:
 
 def _own(record: Record, results: Results) -> str:
     table = finals_table(results, "Final regret")
-    return f"### {record.title}, {record.runs} runs\n\n{table.to_markdown()}"
+    return f"## {record.title}, {record.runs} runs\n\n{table.to_markdown()}"
 
 
 def _against_rival(contrasts: list[Contrast]) -> Table:
