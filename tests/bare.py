@@ -18,7 +18,8 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 NOT_COPIED = (
-    ".*_cache", ".git", ".hypothesis", ".venv", "__pycache__", "*.egg-info", "_build", "build", "dist", "results",
+    ".*_cache", ".git", ".hypothesis", ".venv", "__pycache__", "*.egg-info", "_build", "build", "dist",
+    "results",
 )  # fmt: skip
 
 
