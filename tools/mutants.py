@@ -3,8 +3,8 @@
     python -m tools.mutants --count 100 --seed 0 [--out mutants.jsonl]
 
 Works in a copy of the checkout. Every verdict is appended to the file as it comes, so that an interrupted run
-goes on where it stopped. Ends with code 1 when more than a tenth survive. A survivor that changes nothing that
-can be seen is explained in tools/mutants_explained.txt: its line as printed, then a reason.
+goes on where it stopped. Ends with code 1 when more than a tenth survive. A survivor that changes nothing
+that can be seen is explained in tools/mutants_explained.txt: its line as printed, then a reason.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def test_an_engineers_first_hour_ends_in_a_learned_stream(wheel: Path, tmp_path:
     assert "Traceback" not in said
     prices = [float(found) for found in re.findall(r"feature='price', estimate=(-?[\d.e-]+)", said)]
     assert prices
-    assert prices[0] < 0  # people like the cheap rice, and the stream has noticed
+    assert prices[0] < 0  # people like what is cheap, and the stream has noticed
     assert "2 duels were imported into 'meals'" in said
     assert "Every event is as it was recorded." in said
     assert (work / "meals.log").read_text().count('"told"') >= 22
