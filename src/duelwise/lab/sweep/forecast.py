@@ -42,8 +42,8 @@ class Forecast:
     memory: float
 
     def __str__(self) -> str:
-        size = f"{self.memory / GIGABYTE:.1f} GB" if self.memory > 0.1 * GIGABYTE else "under 0.1 GB"
-        return f"{self.curves} curves, about {duration(self.seconds)}, up to {size} of memory"
+        size = f"up to {self.memory / GIGABYTE:.1f} GB" if self.memory > 0.1 * GIGABYTE else "under 0.1 GB"
+        return f"{self.curves} curves, about {duration(self.seconds)}, {size} of memory"
 
 
 def forecast(work: Sequence[Work], *, workers: int = 1) -> Forecast:
