@@ -27,7 +27,9 @@ def hold(contest: Contest, *, quiet: bool = False) -> list[Standing]:
     work = contest.work()
     refuse_too_large(work)
     console = Console(stderr=True, quiet=quiet)
-    console.print(f"Playing {forecast(work)}; the first time ever it also compiles for a minute.", highlight=False)
+    console.print(
+        f"Playing {forecast(work)}; the first time ever it also compiles for a minute.", highlight=False
+    )
     trials = contest.trials()
     columns = (
         TextColumn("{task.description:>14}"), BarColumn(), TextColumn("{task.completed} {task.fields[unit]}"),
