@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-long check bench format clean
+.PHONY: demo test test-long check bench docs dist oldest mutants format clean
 
 demo: $(READY)
 	$(BIN)/duelwise demo
@@ -26,12 +26,33 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks --page docs/performance.md
 	$(BIN)/python -m benchmarks.limits --page docs/performance.md
 
+# Strict: a dead link, a page outside the contents or an undocumented public name fails.
+docs: $(READY)
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build
+	@echo "Open docs/_build/index.html"
+
+dist: $(READY)
+	rm -rf build dist
+	$(BIN)/python -m build --no-isolation
+	$(BIN)/twine check --strict dist/*
+
+# The quick tests with the oldest versions that pyproject.toml allows, in an environment of their own.
+oldest: $(READY)
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(BIN)/python -m tools.oldest > $(VENV)-oldest/oldest.txt
+	$(VENV)-oldest/bin/python -m pip install -q -c $(VENV)-oldest/oldest.txt -e '.[all]' pytest hypothesis psutil
+	$(VENV)-oldest/bin/python -m pytest -W default --ignore tests/tools --ignore tests/docs
+
+# A hundred small changes to the code, one at a time: do the tests notice? About an hour; not in CI.
+mutants: $(READY)
+	$(BIN)/python -m tools.mutants --count 100 --seed 0
+
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis demo
+	rm -rf $(VENV) $(VENV)-oldest .pytest_cache .ruff_cache .hypothesis demo docs/_build docs/reference docs/tutorials build dist
 
 # torch comes first and pinned: asked for by another package it would bring gigabytes of GPU libraries.
 $(READY): pyproject.toml constraints.txt

@@ -22,9 +22,12 @@ from types import TracebackType
 from typing import Literal, Self, TypedDict, cast
 from urllib.parse import quote
 
-import httpx
-
 from duelwise import errors
+
+try:
+    import httpx
+except ModuleNotFoundError as error:
+    raise errors.missing_extra(error, extra="service", purpose="The client") from error
 
 JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
 Winner = Literal["left", "right", "tie", "skip"]
@@ -48,6 +51,8 @@ FINAL = ("read-only", "damaged")  # 503s that no waiting will cure
 
 
 class Candidate(TypedDict):
+    """One of those to choose a pair from."""
+
     id: str
     features: Sequence[float]
 

@@ -105,7 +105,17 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:
 def require(module: str, *, extra: str, purpose: str) -> None:
     """Refuse with the pip command when an optional dependency is missing."""
     if importlib.util.find_spec(module) is None:
-        raise MissingExtra(
-            f"{purpose} needs the package {module!r}, which is not installed. "
-            f"Install it with: pip install 'duelwise[{extra}]'"
-        )
+        raise _missing(module, extra=extra, purpose=purpose)
+
+
+def missing_extra(error: ModuleNotFoundError, *, extra: str, purpose: str) -> ImportError:
+    """What to raise for an import that failed: the pip command, unless the module is one of our own."""
+    module = (error.name or "").partition(".")[0]
+    return error if module in ("", "duelwise") else _missing(module, extra=extra, purpose=purpose)
+
+
+def _missing(module: str, *, extra: str, purpose: str) -> MissingExtra:
+    return MissingExtra(
+        f"{purpose} needs the package {module!r}, which is not installed. "
+        f"Install it with: pip install 'duelwise[{extra}]'"
+    )

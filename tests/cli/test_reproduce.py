@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from duelwise.cli.app import app
-from duelwise.cli.reproduce import run_file
+from duelwise.cli.run_file import run_file
 from duelwise.errors import InvalidInput, UnknownName
 
 

@@ -8,9 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-import typer
 
-from duelwise.cli import reproduce
 from duelwise.lab.cells.experiment import Method, decode_experiment
 from duelwise.lab.cells.problem import CORRUPTIONS, DELAYS, WORLDS
 from duelwise.lab.paper.figures import FIGURES
@@ -37,15 +35,6 @@ def test_every_figure_and_dataset_is_documented() -> None:
     for number, figure in FIGURES.items():
         assert f"| {number} | {figure.label} |" in PAGE
     assert not [name for name in DATASETS if f"`{name}`" not in PAGE]
-
-
-@pytest.mark.parametrize("name", ["reproduce", "report"])
-def test_every_option_is_documented(name: str) -> None:
-    command = typer.main.get_command(reproduce.app)
-    options = [
-        option for one in command.commands[name].params for option in one.opts if option.startswith("--")
-    ]
-    assert not [option for option in options if f"`{option}" not in PAGE]
 
 
 def test_the_example_is_an_experiment() -> None:

@@ -101,6 +101,23 @@ def test_the_summary_names_commands_times_and_verdicts(folder: Path) -> None:
     assert said.count("| figure | panel | RCDP-UCB - RCDB |") == 2
 
 
+def test_axes_are_labelled_and_captions_marked(document: str) -> None:
+    chart = json.loads(re.findall(r'<script type="application/json" id="[^"]+">(.*?)</script>', document)[0])
+    assert chart["layout"]["xaxis"]["title"]["text"] == "Round"
+    assert chart["layout"]["yaxis"]["title"]["text"] == "Cumulative regret"
+    assert "The paper's caption: “" in document
+    assert (
+        "Drawn here with 2 runs, not 10; σ = 100 as in the paper&#x27;s table and code, not 10." in document
+    )
+    assert "Drawn here with 3 runs, not 10; one treatment for all methods" in document
+
+
+def test_the_title_says_no_more_than_was_played(document: str) -> None:
+    title = "2 of the paper's 18 figures as published, 1 of the paper's 18 figures fairly"
+    assert f"<h1>{title}</h1>" in document
+    assert "not judged" in document
+
+
 def test_an_empty_folder_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="duelwise reproduce"):
         write_report(tmp_path, tmp_path / "report.html")
@@ -133,3 +150,33 @@ def test_a_browser_shows_every_figure(folder: Path, tmp_path: Path) -> None:
     assert len(drawn) == 4
     assert all(count > 0 for count in drawn)
     assert (tmp_path / "report.png").stat().st_size > 10_000
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_printed_report_shows_every_chart(folder: Path, tmp_path: Path, scheme: str) -> None:
+    """Printed without having been scrolled through, from a dark screen too: axes and lines in black."""
+    from playwright.sync_api import sync_playwright
+
+    write_report(folder, tmp_path / "report.html", static=False)
+    arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path="/usr/bin/chromium", args=arguments)
+        tab = browser.new_context(offline=True, color_scheme=scheme).new_page()  # type: ignore[arg-type]
+        tab.goto((tmp_path / "report.html").as_uri())
+        ink = tab.evaluate("getComputedStyle(document.body).color")
+        tab.evaluate("addEventListener('beforeprint', () => { window.printed = charts.map(c => "
+                     "[c.querySelectorAll('.trace').length, c.querySelector('.xtitle')?.textContent, "
+                     "c.querySelector('.ytitle')?.textContent, c.clientWidth >= c.querySelector('.main-svg')"
+                     ".clientWidth, c.querySelector('.xtitle')?.style.fill]) })")  # fmt: skip
+        tab.pdf(path=tmp_path / "report.pdf")
+        printed = tab.evaluate("window.printed")
+        browser.close()
+    assert ink == ("rgb(34, 34, 34)" if scheme == "light" else "rgb(221, 221, 221)")
+    assert len(printed) == 4
+    for traces, across, up, fits, colour in printed:
+        assert traces > 0
+        assert (across, up) == ("Round", "Cumulative regret")
+        assert fits
+        assert colour == "rgb(0, 0, 0)"
+    assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")

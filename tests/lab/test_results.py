@@ -12,6 +12,7 @@ from scipy import stats
 from small import made_up
 
 from duelwise.errors import InvalidInput
+from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.paper.published import agrees, published
 from duelwise.lab.report.claims import growth, judge, lowest_by_figure, network_cost
 from duelwise.lab.report.comparison import contrast_table, published_table
@@ -95,14 +96,17 @@ def test_claims_fail_where_the_numbers_say_so() -> None:
 @pytest.mark.parametrize(("gaps", "holds"), [((100, 200, 300), True), ((100, 300, 200), False)])
 def test_the_gap_widens_only_if_it_grows_at_every_step(gaps: tuple[int, ...], holds: bool) -> None:
     finals = {}
-    for dim, gap in zip((10, 20, 30), gaps, strict=True):
-        finals["E.2", f"Strategic: d = {dim}", "rcdp-ucb"] = [500.0, 501.0]
-        finals["E.2", f"Strategic: d = {dim}", "rcdb"] = [500.0 + gap, 501.0 + gap]
+    for regime in ("Strategic", "Stochastic"):
+        for dim, gap in zip((10, 20, 30), gaps, strict=True):
+            finals["E.2", f"{regime}: d = {dim}", "rcdp-ucb"] = [500.0, 501.0]
+            finals["E.2", f"{regime}: d = {dim}", "rcdb"] = [500.0 + gap, 501.0 + gap]
     assert judge(made_up(finals))[2].holds is holds
+    half = {place: final for place, final in finals.items() if place[1].startswith("Strategic")}
+    assert judge(made_up(half))[2].holds is (None if holds else False)
 
 
-@pytest.mark.parametrize(("spread", "holds"), [(1.0, True), (200.0, False)])
-def test_the_gap_widens_only_if_it_grows_by_more_than_chance(spread: float, holds: bool) -> None:
+@pytest.mark.parametrize(("spread", "holds"), [(1.0, None), (200.0, False)])
+def test_the_gap_widens_only_if_it_grows_by_more_than_chance(spread: float, holds: bool | None) -> None:
     finals = {}
     for dim, gap in zip((10, 20, 30), (100.0, 110.0, 120.0), strict=True):
         rival = [500.0 + gap - spread, 500.0 + gap, 500.0 + gap + spread]
@@ -115,13 +119,34 @@ def test_the_gap_widens_only_if_it_grows_by_more_than_chance(spread: float, hold
 
 @pytest.mark.parametrize(("last", "holds"), [(550.0, True), (700.0, False)])
 def test_stability_is_a_ratio_of_means(last: float, holds: bool) -> None:
-    finals = {("E.6", f"Strategic: K = {arms}", "rcdp-ucb"): [500.0, 500.0] for arms in (10, 20)}
-    finals["E.6", "Strategic: K = 30", "rcdp-ucb"] = [last, last]
+    finals = {}
+    for figure in ("E.6", "E.7", "E.8", "E.9"):
+        for regime in ("Strategic", "Stochastic"):
+            for arms in (10, 20, 30):
+                final = last if arms == 30 else 500.0
+                finals[figure, f"{regime}: K = {arms}", "rcdp-ucb"] = [final, final]
     assert judge(made_up(finals))[3].holds is holds
+    few = {place: final for place, final in finals.items() if place[0] == "E.6"}
+    assert judge(made_up(few))[3].holds is (None if holds else False)
 
 
-@pytest.mark.parametrize(("power", "holds"), [(0.5, True), (1.0, False)])
-def test_sublinear_is_an_exponent_below_one(power: float, holds: bool) -> None:
+def test_a_claim_about_all_panels_needs_all_of_them() -> None:
+    """Two panels that agree are no "everywhere"."""
+    won = {place: final for place, final in FINALS.items() if place[1] == "Strategic"}
+    lowest = judge(made_up(won))[0]
+    assert lowest.holds is None
+    assert "in 1 of 1 panels (the paper draws" in lowest.evidence
+    everywhere = {
+        (number, panel.title, method): [1.0, 1.1] if method == "rcdp-ucb" else [2.0, 2.1]
+        for number, figure in FIGURES.items()
+        for panel in figure.panels
+        for method in panel.methods
+    }
+    assert [verdict.holds for verdict in judge(made_up(everywhere))[:2]] == [True, True]
+
+
+@pytest.mark.parametrize(("power", "holds"), [(0.5, None), (1.0, False)])
+def test_sublinear_is_an_exponent_below_one(power: float, holds: bool | None) -> None:
     results = made_up({("1", "Strategic", "rcdp-ucb"): [400.0, 410.0, 420.0]}, power=power)
     line = results.lines[0].curve
     assert growth(line.rounds, line.regret)[0] == pytest.approx(power)

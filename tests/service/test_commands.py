@@ -106,7 +106,7 @@ def test_damage_is_found_and_repaired(meals: Path, tmp_path: Path) -> None:
     assert "as it was recorded" in run("verify", "meals").output
 
 
-def test_an_unknown_stream_is_named(store: str) -> None:
+def test_an_unknown_stream_is_named(meals: Path) -> None:
     with pytest.raises(UnknownStream):
         run("export", "meels")
     with pytest.raises(InvalidInput, match="--options"):

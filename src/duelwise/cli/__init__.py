@@ -3,22 +3,76 @@
 from __future__ import annotations
 
 import sys
+from typing import NoReturn, cast
 
+import typer
 from rich.console import Console
+from rich.text import Text
 
 from duelwise.cli import bench, demo, listing, reproduce, run, serve, streams
-from duelwise.cli.app import app
-from duelwise.errors import DuelwiseError
+from duelwise.cli.app import app, furnish
+from duelwise.cli.interrupting import STOPPED
+from duelwise.errors import Conflict, DuelwiseError, InvalidInput, UnknownStream
 
 __all__ = ["app", "bench", "demo", "listing", "main", "reproduce", "run", "serve", "streams"]
+
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+"""What Typer raises for a wrong word; newer versions carry it in a package of their own."""
+
+furnish()
 
 
 def main() -> None:
     """Run a command; what goes wrong on purpose is one message and exit code 2, not a traceback."""
     try:
-        app()
+        # Not `standalone`: a wrong word then comes here too, and is told as all else is.
+        code = app(standalone_mode=False)
+    except typer.Abort:
+        sys.exit(STOPPED)
+    except UsageError as error:
+        _misused(cast(typer.BadParameter, error))
     except DuelwiseError as error:
-        Console(stderr=True).print(
-            f"[bold red]{type(error).__name__}:[/] {error}", highlight=False, soft_wrap=True
-        )
+        _refuse(type(error).__name__, f"{error}{_advice(error)}")
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader went away, as `head` does; nobody is left to tell
+        sys.exit(141)
+    except OSError as error:
+        _refuse("File", _told(error))
+    else:
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+ADVICE: dict[type[DuelwiseError], str] = {
+    UnknownStream: "`duelwise streams` lists the streams of a store.",
+    Conflict: "Nothing was changed.",
+    InvalidInput: "Nothing was changed. Correct it and run the command again; --help lists what can be set.",
+}
+"""What to do, by the kind of error; other kinds say it in their own text."""
+
+
+def _advice(error: DuelwiseError) -> str:
+    return next((f" {said}" for kind, said in ADVICE.items() if isinstance(error, kind)), "")
+
+
+def _misused(error: typer.BadParameter) -> NoReturn:
+    """A word that is no command, option or value; nothing at all gets the help."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
         sys.exit(2)
+    path = error.ctx.command_path if error.ctx is not None else "duelwise"
+    said = f"{error.format_message().rstrip('.')}. You typed: {' '.join(['duelwise', *sys.argv[1:]])}. "
+    _refuse("Usage", f"{said}`{path} --help` lists what is expected.")
+
+
+def _told(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename else ""
+    return (
+        f"{where}{error.strerror or error}. Expected a place that exists and may be read or written: "
+        "check the path, its permissions and the space left, or name another."
+    )
+
+
+def _refuse(kind: str, message: str) -> NoReturn:
+    # As plain text: brackets in a message, such as duelwise[lab], are no markup.
+    Console(stderr=True).print(Text.assemble((f"{kind}: ", "bold red"), message), soft_wrap=True)
+    sys.exit(2)

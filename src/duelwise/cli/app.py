@@ -1,4 +1,4 @@
-"""The command line's root, which every command registers with."""
+"""The command line's root, which every command registers with, and the rooms its help is divided into."""
 
 from __future__ import annotations
 
@@ -11,3 +11,32 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+RESEARCH, STREAMS, SERVICE = "Research", "Streams", "Service"
+ROOMS = {
+    "bench": RESEARCH,
+    "demo": RESEARCH,
+    "listing": RESEARCH,
+    "reproduce": RESEARCH,
+    "run": RESEARCH,
+    "theory": RESEARCH,
+    "streams": STREAMS,
+    "serve": SERVICE,
+}
+"""The room of every command, by the module that defines it."""
+
+
+def furnish() -> None:
+    """Put every registered command and group into its room."""
+    for command in app.registered_commands:
+        if command.callback is not None:
+            command.rich_help_panel = room_of(command.callback.__module__)
+    for group in app.registered_groups:
+        first = group.typer_instance.registered_commands[0] if group.typer_instance else None
+        if first is not None and first.callback is not None:
+            group.rich_help_panel = room_of(first.callback.__module__)
+
+
+def room_of(module: str) -> str:
+    """The room of a module's commands; what no room was made for is listed apart."""
+    return ROOMS.get(module.rpartition(".")[2], "More")

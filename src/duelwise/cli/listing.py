@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from rich.console import Console
 from rich.table import Table
 
 from duelwise.cli.app import app
+from duelwise.cli.outputs import JsonOption, check_outputs, console, write_json
 from duelwise.lab.cells.problem import CORRUPTIONS, DELAYS, WORLDS
 from duelwise.lab.paper.contest import TASKS
 from duelwise.lab.paper.figures import FIGURES
@@ -20,7 +20,7 @@ from duelwise.learning.recipes import RECIPES
 
 
 @app.command("list")
-def list_names() -> None:
+def list_names(json_file: JsonOption = None) -> None:
     """List every task, method, model, world, adversary and figure by its name."""
     names: dict[str, Collection[str]] = {
         "tasks": TASKS,
@@ -35,7 +35,9 @@ def list_names() -> None:
         "protocols": PROTOCOLS,
         "figures of the paper": FIGURES,
     }
+    check_outputs(json=json_file)
+    write_json(json_file, lambda: {what: list(known) for what, known in names.items()})
     table = Table("what", "names", show_lines=True)
     for what, known in names.items():
         table.add_row(what, ", ".join(known))
-    Console().print(table)
+    console(quiet=False, json=json_file).print(table)

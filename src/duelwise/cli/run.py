@@ -2,36 +2,53 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
-import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-from rich.table import Table
-from rich.text import Text
 
 from duelwise.cli.app import app
-from duelwise.cli.reproduce import run_file
-from duelwise.errors import InvalidInput, require, unknown_name
-from duelwise.lab.cells.problem import sizes
-from duelwise.lab.paper.contest import TASKS, Contest, Standing, compete, judge, ranked
+from duelwise.cli.completing import listed, names, protocols, recipes
+from duelwise.cli.completing import post_serving as post_serving_names
+from duelwise.cli.interrupting import interruptible
+from duelwise.cli.outputs import (
+    HtmlOption,
+    JsonOption,
+    PlotOption,
+    QuietOption,
+    check_outputs,
+    console,
+    write_json,
+)
+from duelwise.cli.run_file import FolderOption, run_file
+from duelwise.cli.standings import as_plain, describe, draw, hold, table
+from duelwise.errors import InvalidInput, unknown_name
+from duelwise.lab.paper.contest import TASKS, Contest
 from duelwise.lab.paper.protocols import protocol_named
 from duelwise.lab.play.delays import GaussianDelay, NoDelay, StrategicDelay
-from duelwise.lab.sweep.atomic_files import write_whole
 from duelwise.lab.worlds.mappings import MAPPINGS
 from duelwise.learning.post_serving import POST_SERVING
-from duelwise.learning.recipes import RECIPES
+from duelwise.learning.recipes import PAPER_FIVE
 
 DelayName = Literal["none", "stochastic", "strategic"]
+WRITTEN = ("task", "json_file", "plot", "html", "quiet", "folder")  # what a TOML file does not settle itself
+OF_DELAY = {"delay_budget": "strategic", "delay_mean": "stochastic", "delay_std": "stochastic"}
+OF_POST_SERVING = ("mapping", "post_serving")
 
 
 @app.command()
 def run(
-    task: Annotated[str, typer.Argument(help=f"{', '.join(TASKS)}; or a file of your own, FILE.toml.")],
-    mapping: Annotated[str, typer.Option(help=f"φ: {', '.join(MAPPINGS)}.")] = "abs",
+    context: typer.Context,
+    task: Annotated[
+        str,
+        typer.Argument(
+            help=f"{', '.join(TASKS)}; or a file of your own, FILE.toml.",
+            autocompletion=names(lambda: [*TASKS, *map(str, Path().glob("*.toml"))]),
+        ),
+    ],
+    mapping: Annotated[
+        str, typer.Option(help=f"φ: {', '.join(MAPPINGS)}.", autocompletion=names(lambda: MAPPINGS))
+    ] = "abs",
     delay: Annotated[DelayName, typer.Option(help="How votes are held back.")] = "strategic",
     corruption_budget: Annotated[int, typer.Option(help="C: how many votes are flipped.")] = 25,
     delay_budget: Annotated[int, typer.Option(help="Λ: the sum of all strategic delays.")] = 10_000,
@@ -42,27 +59,40 @@ def run(
     horizon: Annotated[int, typer.Option(help="T: rounds.")] = 2000,
     runs: Annotated[int, typer.Option(help="Seeds; all methods meet the same ones.")] = 10,
     seed: Annotated[int, typer.Option(help="Of the whole experiment.")] = 0,
-    methods: Annotated[str, typer.Option(help="Separated by commas.")] = ",".join(RECIPES),
+    methods: Annotated[
+        str, typer.Option(help="Separated by commas.", autocompletion=listed(recipes))
+    ] = ",".join(PAPER_FIVE),
     post_serving: Annotated[
         str | None,
-        typer.Option(help=f"φ̂: {', '.join(POST_SERVING)}. Default: mlp under paper, else spline."),
+        typer.Option(
+            help=f"φ̂: {', '.join(POST_SERVING)}. Default: mlp under --protocol paper, else spline.",
+            autocompletion=names(post_serving_names),
+        ),
     ] = None,
     protocol: Annotated[
         str | None,
         typer.Option(
             help="paper: published settings (the default), with the paper's network. "
-            "fair: one treatment, tuned on other seeds."
+            "fair: one treatment, tuned on other seeds.",
+            autocompletion=names(protocols),
         ),
     ] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write everything to this file.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw the curves to this PNG, PDF or SVG.")] = None,
+    folder: FolderOption = Path("results"),
+    json_file: JsonOption = None,
+    plot: PlotOption = None,
+    html: HtmlOption = None,
+    quiet: QuietOption = False,
 ) -> None:
     """Compare methods on a task: linear, post-serving, pre-serving, or an experiment of your own in TOML."""
+    check_outputs(json=json_file, plot=plot, html=html)
+    given = _given(context)
     if task.endswith(".toml"):
-        run_file(Path(task))
+        _refuse_in_file(task, given)
+        run_file(Path(task), folder=folder, json_file=json_file, plot=plot, html=html, quiet=quiet)
         return
     if task not in TASKS:
         raise unknown_name("task", task, [*TASKS, "FILE.toml"])
+    _refuse_without_effect(task, delay, given)
     delays = {
         "none": NoDelay(),
         "stochastic": GaussianDelay(mean=delay_mean, std=delay_std),
@@ -75,105 +105,57 @@ def run(
         post_serving=post_serving or ("mlp" if protocol == "paper" else "spline"),
         protocol=protocol_named(protocol or "paper"),
     )  # fmt: skip
-    if plot is not None:
-        require("matplotlib", extra="lab", purpose="Drawing")
-    standings = hold(contest)
-    Console().print(table(standings))
-    if json_file is not None:
-        write_json(json_file, contest, standings)
-    if plot is not None:
-        draw(plot, standings, title=f"{task}: {describe(contest)}")
+    with interruptible("Nothing is kept of a contest that did not end; reproduce keeps every curve."):
+        standings = hold(contest, quiet=quiet)
+    out = console(quiet=quiet, json=json_file)
+    out.print(table(standings))
+    write_json(json_file, lambda: as_plain(contest, standings))
+    draw(standings, title=f"{task}: {describe(contest)}", plot=plot, html=html)
+    for path in (plot, html):
+        if path is not None:
+            out.print(f"Drew {path}", soft_wrap=True)
 
 
-def hold(contest: Contest) -> list[Standing]:
-    """Play a contest with a live bar: first the protocol's search, then each method."""
-    for name in contest.methods:
-        if name not in RECIPES:
-            raise unknown_name("method", name, RECIPES)
-    if contest.runs < 1:
-        raise InvalidInput(f"runs is {contest.runs}; expected at least one.")
-    sizes(contest.panel().problem.world)  # refuses a world that cannot be, before anything is played
-    trials = contest.trials()
-    columns = (
-        TextColumn("{task.description:>14}"), BarColumn(), TextColumn("{task.completed} {task.fields[unit]}"),
-        _Speed(), TextColumn("left"), TimeRemainingColumn(),
-    )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        if trials:
-            search = bar.add_task("tuning", total=len(trials), unit="trials")
-            finals = judge(trials, lambda: bar.advance(search))
-        else:
-            finals = judge((), lambda: None)
-        standings: list[Standing] = []
-        for method in contest.settled(finals):
-            line = bar.add_task(method.name, total=contest.horizon, unit="rounds")
-            standings.append(
-                compete(
-                    contest.panel().problem, method, runs=contest.runs,
-                    progress=lambda done, line=line: bar.update(line, completed=done),
-                )
-            )  # fmt: skip
-    return ranked(standings)
-
-
-def describe(contest: Contest) -> str:
-    """One line that says what was played."""
-    mapping = "" if contest.task == "linear" else f"φ = {contest.mapping}, φ̂ = {contest.post_serving}, "
-    return (
-        f"{mapping}{contest.delay}, C = {contest.corruption_budget}, d = {contest.context_dim}, "
-        f"K = {contest.arms}, T = {contest.horizon}, {contest.runs} runs, protocol {contest.protocol.name}"
-    )
-
-
-def table(standings: list[Standing]) -> Table:
-    """The ranking."""
-    out = Table("", "method", "final regret", "± sd", "self-duels", "seconds")
-    for place, standing in enumerate(standings, start=1):
-        told = standing.summary()
-        out.add_row(
-            str(place), standing.method.name, f"{told['final_regret_mean']:,.1f}",
-            f"{told['final_regret_sd']:,.1f}", f"{told['self_duels']:.0%}", f"{standing.seconds:.2f}",
-        )  # fmt: skip
-    return out
-
-
-def write_json(path: Path, contest: Contest, standings: list[Standing]) -> None:
-    """The task, its settings and every method's regrets."""
-    content = {
-        "task": contest.task,
-        "settings": {
-            **contest.panel().problem.encode(),
-            "runs": contest.runs,
-            "post_serving": contest.post_serving,
-            "protocol": contest.protocol.name,
-        },
-        "methods": {standing.method.name: standing.summary() for standing in standings},
+def _given(context: typer.Context) -> dict[str, object]:
+    """What was typed, by the names of the parameters."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {
+        name: context.params[name]
+        for name, source in sources.items()
+        if source is not None and source.name == "COMMANDLINE"
     }
-    write_whole(path, lambda temporary: temporary.write_text(json.dumps(content)))
 
 
-def draw(path: Path, standings: list[Standing], *, title: str) -> None:
-    """Mean cumulative regret with a band of one standard deviation, in the paper's style."""
-    from matplotlib.figure import Figure
-
-    from duelwise.lab.report.static_charts import draw_band
-
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    axis = figure.subplots()
-    for standing in standings:
-        cumulative = standing.trajectory.cumulative
-        rounds = np.arange(1, int(cumulative.shape[1]) + 1)
-        draw_band(axis, standing.method.name, rounds, cumulative)
-    axis.set_title(title, fontsize=8)
-    axis.legend(frameon=False)
-    kind = path.suffix[1:] or "png"
-    write_whole(path, lambda temporary: figure.savefig(temporary, format=kind, dpi=150))
-    Console().print(f"Drew {path}")
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
-class _Speed(ProgressColumn):
-    """How many a second."""
+def _refuse_in_file(task: str, given: dict[str, object]) -> None:
+    """A file says its settings itself; an option that would be ignored is refused."""
+    for name, value in given.items():
+        if name not in WRITTEN:
+            raise InvalidInput(
+                f"{_option(name)} is {value!r}, but {task} settles that itself. "
+                f"Expected it in the file: change {task}, see docs/experiments.md."
+            )
 
-    def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text(f"{speed:,.0f}/s" if speed else "")
+
+def _refuse_without_effect(task: str, delay: str, given: dict[str, object]) -> None:
+    """What is asked for must change what is played."""
+    for name in OF_POST_SERVING:
+        if task == "linear" and name in given:
+            raise InvalidInput(
+                f"{_option(name)} is {given[name]!r}, but the task linear has no post-serving context. "
+                "Expected it with post-serving or pre-serving: leave it out, or choose one of those."
+            )
+    for name, kind in OF_DELAY.items():
+        if name in given and delay != kind:
+            raise InvalidInput(
+                f"{_option(name)} is {given[name]}, but --delay is {delay}. "
+                f"Expected it with --delay {kind}: leave it out, or add that."
+            )
+    if "folder" in given:
+        raise InvalidInput(
+            f"--folder is {str(given['folder'])!r}, but a task keeps no curves. Expected it with FILE.toml: "
+            "leave it out, or write the ranking with --json FILE."
+        )

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from duelwise.cli.app import app
+from duelwise.cli.places import refuse_absent, refuse_taken
 from duelwise.errors import require
 
 if TYPE_CHECKING:
@@ -35,11 +36,12 @@ app.add_typer(keys, name="keys")
 
 
 @contextmanager
-def opened(address: str) -> Generator[Store]:
-    """The store at an address, for the time of a command."""
-    require("sqlalchemy", extra="service", purpose="A store of streams")
+def opened(address: str, *, new: bool = False) -> Generator[Store]:
+    """The store at an address, for the time of a command; only where `new` may one be made."""
     from duelwise.storage import open_store
 
+    if not new:
+        refuse_absent(address)
     store = open_store(address)
     try:
         yield store
@@ -78,6 +80,7 @@ def serve(
         queue_limit=queue_limit,
     )
     check_reach(store, host)
+    refuse_taken(host, port)
     shown = f"[{host}]" if ":" in host else host
     typer.echo(f"Serving on http://{shown}:{port} (streams at /, interface at /docs). Ctrl-C ends it.")
     run(store, settings, host=host, port=port, workers=workers)
@@ -98,7 +101,7 @@ def add(
     """Make a key and show its token, this once."""
     from duelwise.service.auth import add_key
 
-    with opened(store) as at:
+    with opened(store, new=True) as at:
         token = add_key(at, name=name, role=role, stream=stream, at=time.time())
     typer.echo(token)
     typer.echo(

@@ -12,6 +12,7 @@ from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 
 from duelwise.cli.app import app
+from duelwise.cli.places import existing
 from duelwise.cli.serve import DEFAULT_STORE, StoreOption, StreamArgument, opened
 from duelwise.cli.setting_options import with_settings
 from duelwise.types import JSON
@@ -24,7 +25,7 @@ File = Annotated[Path, typer.Argument(help="The file.", dir_okay=False)]
 @with_settings
 def create(stream: StreamArgument, *, settings: dict[str, JSON], store: StoreOption = DEFAULT_STORE) -> None:
     """Create a stream; the same again changes nothing."""
-    with opened(store) as at:
+    with opened(store, new=True) as at:
         from duelwise.stream import DecisionStream, StreamSettings
 
         DecisionStream.create(at, stream, StreamSettings.from_dict(settings)).close()
@@ -55,7 +56,9 @@ def import_(stream: StreamArgument, file: File, store: StoreOption = DEFAULT_STO
     ):
         task = bar.add_task(f"{file.name} into {stream}", total=None)
         new = import_duels(
-            target, file, on_progress=lambda done, total: bar.update(task, completed=done, total=total)
+            target,
+            existing(file),
+            on_progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     typer.echo(f"{new} duels were imported into {stream!r}.")
 
@@ -90,8 +93,8 @@ def restore(
     from duelwise.stream.transfer import read_backup
     from duelwise.stream.transfer import restore as fill
 
-    exported = read_backup(file)
-    with opened(store) as at:
+    exported = read_backup(existing(file))
+    with opened(store, new=True) as at:
         fill(at, exported, name=name)
     typer.echo(f"{name or exported.name!r} is restored in {store}.")
 

@@ -102,6 +102,9 @@ class DuelingLearner:
                 f"runs is {runs}, context_dim {context_dim}, post_dim {post_dim}; "
                 "expected at least one run, context_dim ≥ 1 and post_dim ≥ 0."
             )
+        validation.parts(
+            select=select, weigh=weigh, estimate=estimate, post_serving=post_serving, width=width
+        )
         validation.check_name("geometry", geometry, get_args(GeometryName))
         validation.check_name("kind of features", features, get_args(FeaturesName))
         self.runs, self.context_dim, self.post_dim = len(numbers), context_dim, post_dim

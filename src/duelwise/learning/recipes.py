@@ -93,6 +93,8 @@ class Options(TypedDict, total=False):
     post_serving: str | PostServing  # φ̂; by default none without post-serving context, else the spline
     seed: int
     preset: Literal["paper"]
+    select: Selection  # instead of the algorithm's own rule
+    weigh: Weighting  # instead of the algorithm's own weights
 
     exploration_width: float | Array | Literal["theory", "data"]
     clip: float | Array
@@ -209,8 +211,8 @@ def _learner(options: Options, chosen: Settings, select: Selection, weigh: Weigh
         post_dim=post_dim,
         seed=options.get("seed", 0),
         post_serving=post_serving_named(model) if isinstance(model, str) else model,
-        select=select,
-        weigh=weigh,
+        select=options.get("select", select),
+        weigh=options.get("weigh", weigh),
         estimate=chosen.estimator(),
         width=chosen.width(),
         geometry=chosen.geometry,

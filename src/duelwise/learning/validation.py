@@ -18,6 +18,27 @@ def check_name(kind: str, name: str, known: Collection[str]) -> None:
         raise unknown_name(kind, name, known)
 
 
+PARTS = {
+    "select": ("pairs", "LeaderChallenger()"),
+    "weigh": ("start", "ServedLeverage(clip=0.1)"),
+    "estimate": ("start", "FullMLE()"),
+    "post_serving": ("start", "Spline()"),
+    "width": ("at", "ConstantWidth(value=0.1)"),
+}
+"""What each part of a learner must be able to do, and one that can."""
+
+
+def parts(**given: object) -> None:
+    """Refuse a part that cannot do its work, such as the name of one."""
+    for name, part in given.items():
+        method, example = PARTS[name]
+        if not hasattr(part, method):
+            raise InvalidInput(
+                f"{name} is {part!r}. Expected a part with a method {method!r}, such as {example}; "
+                f"names are for recipes: rcdp_ucb({name}={part!r}, ...)."
+            )
+
+
 def candidates(x: Array, *, runs: int, context_dim: int) -> Array:
     """x (R, K, dx), finite, of at least two candidates."""
     x = np.ascontiguousarray(x, dtype=np.float64)

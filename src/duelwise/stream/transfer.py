@@ -147,6 +147,7 @@ def backup(store: Store, name: str, path: Path) -> None:
 
 
 def read_backup(path: Path) -> ExportedLog:
+    """The log in a file that `backup` wrote, checked to be whole."""
     with path.open(encoding="utf-8") as file:
         return read_lines(file)
 

@@ -27,6 +27,8 @@ AT = 0.1 + 0.2  # no short decimal: a lossy column would change it
 
 
 class StoreConformance:
+    """What every store must do; a subclass gives the `url` of an empty one."""
+
     url: str
 
     # -- streams ------------------------------------------------------------------------

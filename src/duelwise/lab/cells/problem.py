@@ -31,7 +31,8 @@ from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.world import World
 from duelwise.lab.worlds.answers import Answers
 from duelwise.lab.worlds.labelled import Labelled, Spreadsheet
-from duelwise.lab.worlds.linear import LinearWorld, Parameters, Scaling
+from duelwise.lab.worlds.linear import LinearWorld, Parameters, Scaling, check_linear
+from duelwise.lab.worlds.mappings import mapping_named
 from duelwise.lab.worlds.trains import TrainChoices
 
 
@@ -47,10 +48,12 @@ class WorldSettings(Frozen, Protocol):
         ...
 
 
-class DelaySettings(Frozen, DelayModel, Protocol): ...
+class DelaySettings(Frozen, DelayModel, Protocol):
+    """A delay model that can be written down."""
 
 
-class CorruptionSettings(Frozen, CorruptionModel, Protocol): ...
+class CorruptionSettings(Frozen, CorruptionModel, Protocol):
+    """A corruption that can be written down."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +67,13 @@ class Synthetic:
     parameters: Parameters = "drawn"
     noise: float = 0.0
     link: str = "logistic"
+
+    def __post_init__(self) -> None:
+        mapping_named(self.mapping)
+        check_linear(
+            context_dim=self.context_dim, arms=self.arms, noise=self.noise,
+            link=self.link, scaling=self.scaling, parameters=self.parameters,
+        )  # fmt: skip
 
     def start(self, *, runs: Sequence[int], seed: int) -> World:
         return LinearWorld(
@@ -157,6 +167,9 @@ class Sizes(NamedTuple):
 
 @lru_cache(maxsize=256)
 def sizes(settings: WorldSettings) -> Sizes:
-    """The sizes of the world these settings describe."""
+    """The sizes of the world these settings describe; a synthetic one may be too large to be started."""
+    if isinstance(settings, Synthetic):
+        post_dim = mapping_named(settings.mapping).post_dim(settings.context_dim)
+        return Sizes(settings.context_dim, post_dim, settings.arms)
     world = settings.start(runs=(0,), seed=0)
     return Sizes(world.context_dim, world.post_dim, world.arms)

@@ -43,3 +43,23 @@ CAPTIONS: dict[str, str] = {
     "10 runs.",
 }
 """Where one says polynomial and pre-serving baselines, the linear task is drawn: see docs/departures.md."""
+
+PUBLISHED_RUNS, PUBLISHED_MODEL = 10, "mlp"
+_SAY_TEN = ("ablation", "robustness_results", "robustness_results2")  # "σ=10", "N(100, 10²)"
+
+
+def differences(label: str, *, protocol: str, post_serving: str, runs: int) -> list[str]:
+    """What a figure drawn here has other than its caption says, in words."""
+    found: list[str] = []
+    if runs != PUBLISHED_RUNS:
+        found.append(f"{runs} runs, not {PUBLISHED_RUNS}")
+    if post_serving != PUBLISHED_MODEL and "no_ps" not in label and label not in _LINEAR:
+        found.append(f"φ̂ = {post_serving}, not the paper's network")
+    if protocol != "paper":
+        found.append("one treatment for all methods, tuned on other seeds, not the published settings")
+    if label in _SAY_TEN:
+        found.append("σ = 100 as in the paper's table and code, not 10")
+    return found
+
+
+_LINEAR = ("ablation", "appendix_corruption_poly", "appendix_std_ablation")  # no φ to learn

@@ -13,10 +13,11 @@ from duelwise.lab.cells.experiment import Cell, Method
 from duelwise.lab.cells.playing import play as play_cell
 from duelwise.lab.cells.problem import Problem, Synthetic
 from duelwise.lab.paper.figures import METHODS, Panel, Task
-from duelwise.lab.paper.protocols import PaperProtocol, Protocol, Trial
+from duelwise.lab.paper.protocols import PaperProtocol, Protocol, Trial, learnt
 from duelwise.lab.play import compiled_loop
 from duelwise.lab.play.delays import GaussianDelay, NoDelay, StrategicDelay
 from duelwise.lab.play.simulation import Trajectory
+from duelwise.lab.sweep.forecast import Work
 from duelwise.types import Array
 
 TASKS = {
@@ -94,6 +95,25 @@ class Contest:
         return Panel(
             title=self.task, task=task, regime="asked", problem=task.problem("asked"), methods=self.methods
         )
+
+    def work(self) -> list[Work]:
+        """Every curve the contest plays, the search's too, as costly as they may be."""
+        panel = self.panel()
+        searched = [
+            Work(problem=trial.cell.problem, method=trial.cell.method, runs=len(trial.cell.runs))
+            for trial in self.trials()
+        ]
+        estimate = "full-mle" if searched else None
+        return searched + [
+            Work(
+                problem=panel.problem,
+                method=Method(
+                    name=name, post_serving=learnt(panel.task, name, self.post_serving), estimate=estimate
+                ),
+                runs=self.runs,
+            )
+            for name in self.methods
+        ]
 
     def trials(self) -> list[Trial]:
         """What has to be played before the methods' settings are known."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from duelwise.errors import InvalidInput
 from duelwise.lab.cells.codec import Frozen, Plain, decode, table_at
 from duelwise.lab.sweep.atomic_files import write_text
+
+OWN = "own"
+"""The protocol of an experiment that is no figure of the paper."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,13 +64,16 @@ class Record:
     post_serving: str
     runs: int
     code: str  # digest of the source files on the simulated path
+    title: str = ""  # of a user's own experiment
     entries: tuple[Entry, ...] = ()
     tried: tuple[Tried, ...] = ()
     sessions: tuple[Session, ...] = ()
 
     @property
     def name(self) -> str:
-        """The file's name without its ending."""
+        """The file's name without its ending; an experiment of one's own goes by its title."""
+        if self.protocol == OWN:
+            return f"{OWN}-{re.sub(r'[^a-z0-9]+', '-', self.title.lower()).strip('-') or 'experiment'}"
         return f"{self.protocol}-{self.post_serving}-{self.runs}"
 
     @property
@@ -113,11 +120,13 @@ def read_record(path: Path) -> Record:
 def records_in(folder: Path) -> list[Record]:
     """Every study of a folder, those as published first, or an error that says how to make one."""
     found = sorted(
-        (folder / "studies").glob("*.json"), key=lambda path: (path.name[:5] != "paper", path.name)
+        (folder / "studies").glob("*.json"),
+        key=lambda path: (path.name.startswith(OWN), not path.name.startswith("paper"), path.name),
     )
     if not found:
         raise InvalidInput(
-            f"There is no study in {folder}. Make one first: duelwise reproduce 1 --folder {folder}"
+            f"There is no study in {folder}. Make one first: duelwise reproduce 1 --folder {folder}, "
+            f"or duelwise run FILE.toml --folder {folder}."
         )
     return [read_record(path) for path in found]
 
@@ -134,9 +143,13 @@ class _Head:
     post_serving: str
     runs: int
     code: str
+    title: str = ""
 
     def record(self) -> Record:
-        return Record(protocol=self.protocol, post_serving=self.post_serving, runs=self.runs, code=self.code)
+        return Record(
+            protocol=self.protocol, post_serving=self.post_serving, runs=self.runs, code=self.code,
+            title=self.title,
+        )  # fmt: skip
 
 
 def _decode_all(rows: Plain, kind: type[Frozen], where: str) -> tuple[Frozen, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from duelwise.lab.paper.protocols import Finals, Protocol, Trial, learnt
 from duelwise.lab.paper.records import Entry, Record, Session, Tried, machine, write_record
 from duelwise.lab.play.checks import check_name, check_whole
 from duelwise.lab.sweep.costs import cost
+from duelwise.lab.sweep.forecast import Work
 from duelwise.lab.sweep.keys import code_digest, key
 from duelwise.lab.sweep.runner import Runner
 from duelwise.lab.sweep.store import Store
@@ -49,14 +49,21 @@ class Study:
         panels = [panel for figure in self.figures for panel in figure.panels]
         return self.protocol.search(panels, post_serving=self.post_serving)
 
-    def outline(self) -> list[Cell]:
-        """Cells as costly as the curves will be, before a search has said their settings."""
-        cells: dict[tuple[str, Cell], None] = {}
+    def outline(self) -> list[Work]:
+        """Curves as costly as they may be, before a search has said their settings."""
+        curves: dict[tuple[str, Work], None] = {}
         for _, panel, variant, name in self.places():
             model = learnt(panel.task, name, self.post_serving)
-            method = Method(name=name, post_serving=model, estimate="full-mle")  # the dearest
-            cells[variant, self._cell(panel, method)] = None
-        return [cell for _, cell in cells]
+            estimate = "full-mle" if self.protocol.name == "fair" else None  # else the published one
+            method = Method(name=name, post_serving=model, estimate=estimate)
+            curves[variant, Work(problem=panel.problem, method=method, runs=self.runs)] = None
+        return [curve for _, curve in curves]
+
+    def work(self) -> list[Work]:
+        """All that has to be played where nothing is kept yet."""
+        cells = {trial.cell for trial in self.trials()}
+        searched = [Work(problem=cell.problem, method=cell.method, runs=len(cell.runs)) for cell in cells]
+        return searched + self.outline()
 
     def plan(self, finals: Finals) -> list[tuple[Entry, Cell]]:
         """Every curve, once the search has answered."""
@@ -82,11 +89,12 @@ class Meter:
         self.done = self.expected = 0.0
         self.cells = self.cells_expected = self.kept = 0
 
-    def expect(self, cells: list[Cell], *, kept: int = 0) -> None:
-        """These cells are still to be played; so many more are kept from before."""
+    def expect(self, cells: list[Cell], *, later: list[Work] | None = None, kept: int = 0) -> None:
+        """These cells are still to be played, then such curves; so many more are kept from before."""
+        later = later or []
         self.kept += kept
-        self.expected = self.done + sum(map(cost, cells))
-        self.cells_expected = self.cells + len(cells)
+        self.expected = self.done + sum(map(cost, cells)) + sum(work.seconds() for work in later)
+        self.cells_expected = self.cells + len(cells) + len(later)
         self._tell()
 
     def add(self, cell: Cell) -> None:
@@ -107,7 +115,8 @@ def conduct(study: Study, runner: Runner, *, hear: Callable[[Meter], None] | Non
     trials = study.trials()
     if trials:
         absent = runner.missing(trial.cell for trial in trials)
-        meter.expect(absent + study.outline(), kept=len({trial.cell for trial in trials}) - len(absent))
+        kept = len({trial.cell for trial in trials}) - len(absent)
+        meter.expect(absent, later=study.outline(), kept=kept)
     tally = runner.run((trial.cell for trial in trials), progress=meter.add)
     plan = study.plan(finals)
     absent = runner.missing(cell for _, cell in plan)
@@ -115,7 +124,7 @@ def conduct(study: Study, runner: Runner, *, hear: Callable[[Meter], None] | Non
     tally += runner.run((cell for _, cell in plan), progress=meter.add)
     session = Session(
         started=started, seconds=time.perf_counter() - clock, simulated=tally.seconds,
-        computed=tally.computed, reused=tally.reused, workers=_workers(runner), machine=machine(),
+        computed=tally.computed, reused=tally.reused, workers=workers_of(runner), machine=machine(),
     )  # fmt: skip
     record = Record(
         protocol=study.protocol.name, post_serving=study.post_serving, runs=study.runs, code=code_digest(),
@@ -154,7 +163,8 @@ def _judged(trials: list[Trial], finals: Finals) -> tuple[Tried, ...]:
     )  # fmt: skip
 
 
-def _workers(runner: Runner) -> str:
+def workers_of(runner: Runner) -> str:
+    """Who plays, in words."""
     if runner.cluster is not None:
         return f"the cluster at {runner.cluster}"
-    return f"{runner.jobs if runner.jobs > 0 else os.cpu_count()} local"
+    return f"{runner.workers} local"

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from duelwise.lab.play.adversary import Sent, wanted_delay, wants_flip
 from duelwise.lab.play.channel import Flight, deliver, flight, send, with_room
 from duelwise.lab.play.regret import pair_regret
-from duelwise.lab.play.scenario import Scenario
+from duelwise.lab.play.scenario import Scenario, as_scenario
 from duelwise.lab.play.simulation import Trajectory, check_fit, empty_trajectory, simulate
-from duelwise.lab.play.world import BlockWorld, WorldBlock
+from duelwise.lab.play.world import BlockWorld, World, WorldBlock
 from duelwise.learning.core.dispatch import offers_kernel
 from duelwise.learning.core.intrinsics import borrowed
 from duelwise.learning.core.jit import compiled, inlined
@@ -56,9 +56,10 @@ class Kept(NamedTuple):
 
 
 def play(
-    learner: Learner, scenario: Scenario, *, horizon: int, progress: Progress | None = None
+    learner: Learner, scenario: Scenario | World, *, horizon: int, progress: Progress | None = None
 ) -> Trajectory:
-    """`rollout` where every part offers a kernel, else `simulate`: the same numbers."""
+    """`rollout` where every part offers a kernel, else `simulate`: the same numbers. A world alone is honest."""
+    scenario = as_scenario(scenario)
     if type(learner) is DuelingLearner and is_compiled(learner, scenario):
         return rollout(learner, scenario, horizon=horizon, progress=progress)
     return simulate(learner, scenario, horizon=horizon, progress=progress)

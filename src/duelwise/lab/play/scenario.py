@@ -62,6 +62,11 @@ class Scenario:
         )
 
 
+def as_scenario(what: Scenario | World) -> Scenario:
+    """A scenario as it is; a world alone, with votes that are neither late nor lies."""
+    return what if isinstance(what, Scenario) else Scenario(what)
+
+
 class Chainable:
     """Lets a world be written as `world.with_delay(...).with_corruption(...)`."""
 

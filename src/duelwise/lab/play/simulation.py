@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from duelwise.errors import InvalidInput
 from duelwise.lab.play.checks import check_whole
 from duelwise.lab.play.regret import regrets
-from duelwise.lab.play.scenario import Scenario
+from duelwise.lab.play.scenario import Scenario, as_scenario
 from duelwise.lab.play.world import World
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.learner import Learner
@@ -47,7 +47,7 @@ class Trajectory:
 
 def simulate(
     learner: Learner,
-    scenario: Scenario,
+    scenario: Scenario | World,
     *,
     horizon: int,
     progress: Callable[[int], None] | None = None,
@@ -57,6 +57,7 @@ def simulate(
     A vote with delay τ is told at the end of round t + τ, before the next choice; votes due
     after the horizon are never told. The learner sees the first learner.post_dim coordinates of y.
     """
+    scenario = as_scenario(scenario)
     world, channel = scenario.world, scenario.channel()
     check_fit(learner, world, horizon)
     run = np.arange(world.runs)

@@ -9,7 +9,7 @@ from duelwise.lab.paper.published import agrees, published
 from duelwise.lab.paper.records import Record
 from duelwise.lab.report.claims import OURS
 from duelwise.lab.report.results import Line, Results
-from duelwise.lab.report.style import NAMES
+from duelwise.lab.report.style import name_of
 from duelwise.lab.report.tables import Table
 
 BASE_FIGURES = ("1", "2", "3")  # the settings whose published numbers are known
@@ -24,7 +24,7 @@ def published_table(results: Results) -> Table:
         beside = {line.method: _beside(line, panel) for line in place}
         cells = [beside.get(name, "") for name in methods]
         rows.append((panel.task.name, panel.regime, place.lines[0].variant, *cells))
-    head = ("task", "delay", "variant", *[NAMES[name] for name in methods])
+    head = ("task", "delay", "variant", *[name_of(name) for name in methods])
     title = (
         "Final regret: ours / published (~ read off a figure); ✓ within 12 %, baselines 25 %, or three "
         "combined standard errors"
@@ -44,7 +44,7 @@ def _beside(line: Line, panel: Panel) -> str:
 def contrast_table(results: Results, title: str) -> Table:
     """RCDP-UCB minus every other method, paired by run."""
     rows = [
-        (c.figure, c.panel, NAMES[c.second], f"{c.mean:,.1f}", f"{c.low:,.1f}", f"{c.high:,.1f}", c.verdict)
+        (c.figure, c.panel, name_of(c.second), f"{c.mean:,.1f}", f"{c.low:,.1f}", f"{c.high:,.1f}", c.verdict)
         for other in results.methods()
         if other != OURS
         for c in results.contrast(OURS, other)
@@ -70,7 +70,7 @@ def curves_table(results: Results) -> Table:
         runs = curve.cell.runs
         rows.append(
             (
-                line.panel, line.variant, NAMES[line.method], told or "published preset",
+                line.panel, line.variant, name_of(line.method), told or "published preset",
                 curve.cell.method.post_serving, world, delay, lies,
                 f"T {problem.horizon}, seed {problem.seed}",
                 f"{runs[0]}-{runs[-1]}", f"{curve.self_duels.mean():.0%}",
@@ -88,7 +88,7 @@ def search_table(record: Record) -> Table:
     """Every candidate of the search on held-out seeds; * was taken."""
     rows = tuple(
         (
-            tried.task, tried.regime, tried.variant, NAMES[tried.method], f"{tried.exploration_width:g}",
+            tried.task, tried.regime, tried.variant, name_of(tried.method), f"{tried.exploration_width:g}",
             tried.clip_rule or "", f"{tried.mean:,.0f}{'*' if tried.chosen else ''}",
         )
         for tried in record.tried

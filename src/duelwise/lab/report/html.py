@@ -3,41 +3,22 @@
 from __future__ import annotations
 
 import html
-import json
+from collections.abc import Collection
 from importlib.metadata import version
 from pathlib import Path
 
+from duelwise.lab.paper.captions import differences
 from duelwise.lab.paper.figures import FIGURES
-from duelwise.lab.paper.records import Record
-from duelwise.lab.report.claims import judge, lowest_by_figure, network_cost
+from duelwise.lab.paper.records import OWN, Record
+from duelwise.lab.report.claims import OURS, judge, lowest_by_figure, network_cost
 from duelwise.lab.report.comparison import contrast_table, curves_table, published_table, search_table
+from duelwise.lab.report.document import document, place_chart
 from duelwise.lab.report.interactive_charts import chart
 from duelwise.lab.report.results import Results
 from duelwise.lab.report.static_charts import save_figure
 from duelwise.lab.report.summary import WORDS, markdown
 from duelwise.lab.report.tables import Table, bounds_table, datasets_table, finals_table, settings_table
 from duelwise.lab.sweep.atomic_files import write_text
-
-STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;max-width:1200px;margin:2em auto;padding:0 1em;color:#222}
-h1,h2,h3{line-height:1.2} h2{border-top:2px solid #ddd;padding-top:.6em;margin-top:2em}
-table{border-collapse:collapse;margin:1em 0;font-size:13px;display:block;overflow-x:auto}
-caption{text-align:left;font-weight:600;padding:.3em 0}
-td,th{border:1px solid #ddd;padding:.25em .6em;text-align:left}
-th{background:#f4f4f4} .caption{color:#555;font-size:13px} .chart{min-height:350px}
-.holds{color:#176f2c;font-weight:600}.fails{color:#b3261e;font-weight:600}.unjudged{color:#777}
-nav a{margin-right:1em} details{margin:.5em 0} summary{cursor:pointer;color:#0b57d0}
-"""
-SCRIPT = """
-const draw = new IntersectionObserver(entries => entries.forEach(entry => {
-  if (!entry.isIntersecting) return;
-  draw.unobserve(entry.target);
-  const told = JSON.parse(document.getElementById(entry.target.dataset.chart).textContent);
-  Plotly.newPlot(entry.target, told.data, told.layout, {responsive: true, displaylogo: false});
-}), {rootMargin: "400px"});
-document.querySelectorAll(".chart").forEach(place => draw.observe(place));
-"""
-"""A chart is drawn when it comes near the screen: a hundred panels at once would make a slow page."""
 
 
 def write_report(folder: Path | str, out: Path, *, static: bool = True) -> list[Path]:
@@ -50,20 +31,38 @@ def write_report(folder: Path | str, out: Path, *, static: bool = True) -> list[
 
 
 def page(results: Results) -> str:
-    """The whole document."""
-    from plotly.offline import get_plotlyjs
-
+    """The whole document; the paper's claims and tables only where figures of the paper were played."""
     studies = [(record, _of(results, record)) for record in results.records]
-    body = [_head(results), _verdicts(results), _paper_tables()]
+    body = [_head(results)]
+    if any(record.protocol != OWN for record in results.records):
+        body += [_verdicts(results), _paper_tables()]
     for record, chosen in studies:
-        body.append(_study(record, chosen))
-    links = "".join(f'<a href="#{record.name}">{_title(record)}</a>' for record, _ in studies)
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Duelwise: the paper, twice</title>'
-        f'<link rel="icon" href="data:,"><style>{STYLE}</style><script>{get_plotlyjs()}</script></head><body>'
-        f"<h1>The whole paper, as published and fairly</h1><nav>{links}</nav>{''.join(body)}"
-        f"<script>{SCRIPT}</script></body></html>"
-    )
+        body.append(_own(record, chosen) if record.protocol == OWN else _study(record, chosen))
+    links = "".join(f'<a href="#{record.name}">{html.escape(_title(record))}</a>' for record, _ in studies)
+    title = heading(results.records)
+    return document(f"Duelwise: {title}", f"<h1>{title}</h1><nav>{links}</nav>{''.join(body)}")
+
+
+def heading(records: Collection[Record]) -> str:
+    """What the report holds, and no more."""
+    drawn = {record.protocol: set(record.figures) for record in records if record.protocol != OWN}
+    for record in records:
+        if record.protocol != OWN:
+            drawn[record.protocol] |= set(record.figures)
+    own = sum(record.protocol == OWN for record in records)
+    parts: list[str] = []
+    if drawn.keys() == {"paper", "fair"} and all(len(figures) == len(FIGURES) for figures in drawn.values()):
+        parts.append("the whole paper, as published and fairly")
+    else:
+        words = {"paper": "as published", "fair": "fairly"}
+        parts += [
+            f"{len(figures)} of the paper's {len(FIGURES)} figures {words.get(protocol, protocol)}"
+            for protocol, figures in drawn.items()
+        ]
+    if own:
+        parts.append(f"{own} own experiment{'s' if own > 1 else ''}")
+    said = ", ".join(parts)
+    return said[0].upper() + said[1:]
 
 
 def _of(results: Results, record: Record) -> Results:
@@ -71,6 +70,8 @@ def _of(results: Results, record: Record) -> Results:
 
 
 def _title(record: Record) -> str:
+    if record.protocol == OWN:
+        return f"{record.title}, {record.runs} runs"
     return f"{record.protocol} protocol, φ̂ = {record.post_serving}, {record.runs} runs"
 
 
@@ -98,6 +99,8 @@ def _head(results: Results) -> str:
 def _verdicts(results: Results) -> str:
     parts = ["<h2>The paper's claims, judged</h2>"]
     for record in results.records:
+        if record.protocol == OWN:
+            continue
         for variant, chosen in _variants(_of(results, record)):
             rows = [
                 f'<tr><td>{html.escape(verdict.claim)}</td><td class="{_colour(verdict.holds)}">'
@@ -144,18 +147,34 @@ def _study(record: Record, results: Results) -> str:
     return "".join(parts)
 
 
+def _own(record: Record, results: Results) -> str:
+    """An experiment of one's own: ranking, paired differences, curves."""
+    parts = [f'<h2 id="{record.name}">{html.escape(_title(record))}</h2>']
+    parts.append(finals_table(results, "Final regret; * the lowest mean").to_html())
+    if OURS in results.methods():
+        contrasts = contrast_table(results, "RCDP-UCB minus each, paired, 95 % intervals").to_html()
+        parts.append(f"<details><summary>paired differences</summary>{contrasts}</details>")
+    parts.append(place_chart(record.name, chart(results)))
+    curves = curves_table(results).to_html()
+    parts.append(f"<details><summary>settings and seeds of every curve</summary>{curves}</details>")
+    return "".join(parts)
+
+
 def _figure(record: Record, number: str, results: Results) -> str:
     figure = FIGURES[number]
+    other = differences(
+        figure.label, protocol=record.protocol, post_serving=record.post_serving, runs=record.runs
+    )
     parts = [
         f"<h3>Fig. {number}: {figure.label}</h3>",
-        f'<p class="caption">{html.escape(figure.caption)}</p>',
+        f'<p class="caption">The paper\'s caption: “{html.escape(figure.caption)}”</p>',
     ]
+    if other:
+        parts.append(f'<p class="caption differs">Drawn here with {html.escape("; ".join(other))}.</p>')
     for place, (variant, chosen) in enumerate(_variants(results)):
         name = f"{record.name}-{number}-{place}".replace(".", "-")
-        data = json.dumps(chart(chosen), separators=(",", ":")).replace("<", "\\u003c")
         parts.append(f"<p><b>{variant}</b></p>" if record.protocol == "fair" else "")
-        parts.append(f'<script type="application/json" id="{name}">{data}</script>')
-        parts.append(f'<div class="chart" data-chart="{name}"></div>')
+        parts.append(place_chart(name, chart(chosen)))
     curves = curves_table(results).to_html()
     parts.append(f"<details><summary>settings and seeds of every curve</summary>{curves}</details>")
     return "".join(parts)
@@ -172,10 +191,10 @@ def _write_static(results: Results, folder: Path) -> list[Path]:
             tables[f"contrasts-{name}"] = contrast_table(chosen, f"{_title(record)}, {variant}")
             for number in dict.fromkeys(line.figure for line in chosen):
                 stem = folder / "figures" / f"{number}-{name}"
-                written += save_figure(
-                    chosen.where(figure=number), stem, title=f"Fig. {number}, {_title(record)}"
-                )
-        tables[f"published-{record.name}"] = published_table(_of(results, record))
+                title = _title(record) if record.protocol == OWN else f"Fig. {number}, {_title(record)}"
+                written += save_figure(chosen.where(figure=number), stem, title=title)
+        if record.protocol != OWN:
+            tables[f"published-{record.name}"] = published_table(_of(results, record))
     for name, table in tables.items():
         for ending, text in _forms(table).items():
             path = folder / "tables" / f"{name}.{ending}"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from duelwise.lab.cells.codec import Plain
-from duelwise.lab.report.results import Line, Results
-from duelwise.lab.report.style import COLOURS, NAMES
-from duelwise.types import Array
+from duelwise.lab.report.results import Results
+from duelwise.lab.report.style import colour_of, name_of, stroke_of
+from duelwise.types import Array, IntArray
 
 COLUMNS = 3
+GRID = "#8886"  # grey enough for a light and a dark page
 EVERY = 2  # of the stored points: a hundred are enough to look at
+POINTS = 100
+DASHES = {"solid": "solid", "dashed": "dash", "dashdot": "dashdot", "dotted": "dot", "long": "longdash"}
 DIGITS = 4  # significant digits: a screen shows no more
 
 
@@ -18,17 +21,17 @@ def chart(results: Results) -> dict[str, Plain]:
     traces: list[Plain] = []
     for number, place in enumerate(places):
         for line in place:
-            traces += _traces(line, number)
-    return {"data": traces, "layout": _layout([place.lines[0].panel for place in places])}
+            traces += band_traces(line.method, line.curve.rounds, line.curve.regret, number=number)
+    return {"data": traces, "layout": layout_of([place.lines[0].panel for place in places])}
 
 
-def _traces(line: Line, number: int) -> list[Plain]:
-    """The mean, and the band around it as one closed outline; the last stored round is always shown."""
-    curve = line.curve
-    keep = slice((len(curve.rounds) - 1) % EVERY, None, EVERY)
-    rounds = curve.rounds[keep].tolist()
-    mean, spread = curve.regret.mean(axis=0)[keep], curve.regret.std(axis=0)[keep]
-    colour, name = COLOURS[line.method], NAMES[line.method]
+def band_traces(method: str, rounds_drawn: IntArray, regret: Array, *, number: int) -> list[Plain]:
+    """The mean, and the band around it as one closed outline; the last round is always shown."""
+    step = max(EVERY, len(rounds_drawn) // POINTS)
+    keep = slice((len(rounds_drawn) - 1) % step, None, step)
+    rounds = rounds_drawn[keep].tolist()
+    mean, spread = regret.mean(axis=0)[keep], regret.std(axis=0)[keep]
+    colour, name = colour_of(method), name_of(method)
     axes: dict[str, Plain] = {
         "xaxis": f"x{_suffix(number)}",
         "yaxis": f"y{_suffix(number)}",
@@ -41,13 +44,15 @@ def _traces(line: Line, number: int) -> list[Plain]:
         "showlegend": False, **axes,
     }  # fmt: skip
     middle: dict[str, Plain] = {
-        "x": rounds, "y": _short(mean), "mode": "lines", "name": name, "line": {"color": colour, "width": 2},
+        "x": rounds, "y": _short(mean), "mode": "lines", "name": name,
+        "line": {"color": colour, "width": 2, "dash": DASHES[stroke_of(method)]},
         "showlegend": number == 0, **axes,
     }  # fmt: skip
     return [band, middle]
 
 
-def _layout(titles: list[str]) -> dict[str, Plain]:
+def layout_of(titles: list[str]) -> dict[str, Plain]:
+    """Panels in rows of three; rounds below the last of each column, regret left of each row."""
     columns = min(COLUMNS, len(titles))
     rows = -(-len(titles) // columns)
     layout: dict[str, Plain] = {
@@ -64,8 +69,14 @@ def _layout(titles: list[str]) -> dict[str, Plain]:
         across = [left + 0.03, left + 1.0 / columns - 0.02]
         up = [bottom + 0.14 / rows, bottom + 0.88 / rows]
         x, y = f"x{_suffix(number)}", f"y{_suffix(number)}"
-        layout[f"xaxis{_suffix(number)}"] = {"domain": across, "anchor": y}
-        layout[f"yaxis{_suffix(number)}"] = {"domain": up, "anchor": x, "rangemode": "tozero"}
+        below = number + columns >= len(titles)
+        layout[f"xaxis{_suffix(number)}"] = {
+            "domain": across, "anchor": y, "gridcolor": GRID, "title": {"text": "Round" if below else ""},
+        }  # fmt: skip
+        layout[f"yaxis{_suffix(number)}"] = {
+            "domain": up, "anchor": x, "rangemode": "tozero", "gridcolor": GRID, "automargin": True,
+            "title": {"text": "Cumulative regret" if column == 0 else "", "standoff": 6},
+        }  # fmt: skip
         notes.append(
             {
                 "text": title, "x": sum(across) / 2, "y": up[1], "xref": "paper", "yref": "paper",

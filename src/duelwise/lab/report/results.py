@@ -44,7 +44,7 @@ class Line:
 
     @property
     def drawn_in(self) -> Panel:
-        """The panel of the paper."""
+        """The panel of the paper; an experiment of one's own has none."""
         return next(panel for panel in FIGURES[self.figure].panels if panel.title == self.panel)
 
 
@@ -70,7 +70,7 @@ class Contrast:
 
 
 class Results:
-    """Lines that were played, in the order of the paper."""
+    """Lines that were played, in the order of the paper; experiments of one's own are figure "own"."""
 
     def __init__(self, lines: Collection[Line], records: Collection[Record] = ()) -> None:
         self.lines, self.records = tuple(lines), tuple(records)
@@ -83,7 +83,7 @@ class Results:
         lines: list[Line] = []
         for record in records:
             order = {number: place for place, number in enumerate(FIGURES)}
-            for entry in sorted(record.entries, key=lambda entry: order[entry.figure]):
+            for entry in sorted(record.entries, key=lambda entry: order.get(entry.figure, 0)):
                 if entry.key not in opened:
                     opened[entry.key] = store.open(entry.key)
                 lines.append(

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+from duelwise.errors import missing_extra
 from duelwise.lab.report.results import Contrast, Results
-from duelwise.lab.report.style import COLOURS, NAMES
+from duelwise.lab.report.style import colour_of, name_of, stroke_of
 from duelwise.lab.sweep.atomic_files import write_whole
 from duelwise.types import Array, IntArray
 
+try:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+except ModuleNotFoundError as error:
+    raise missing_extra(error, extra="lab", purpose="Drawing") from error
+
 COLUMNS = 3
+DASHES = {"long": (0, (9, 2))}  # of the strokes that matplotlib has no word for
 
 
 def plot_regret(results: Results, axis: Axes | None = None) -> Axes:
@@ -28,8 +35,11 @@ def plot_regret(results: Results, axis: Axes | None = None) -> Axes:
 def draw_band(axis: Axes, method: str, rounds: IntArray, regret: Array) -> None:
     """One method's mean cumulative regret (R, P) at rounds (P,), one standard deviation shaded."""
     mean, spread = regret.mean(axis=0), regret.std(axis=0)
-    axis.plot(rounds, mean, color=COLOURS[method], label=NAMES[method], linewidth=1.4)
-    axis.fill_between(rounds, mean - spread, mean + spread, color=COLOURS[method], alpha=0.15, linewidth=0)
+    colour, stroke = colour_of(method), stroke_of(method)
+    axis.plot(
+        rounds, mean, color=colour, label=name_of(method), linewidth=1.4, linestyle=DASHES.get(stroke, stroke)
+    )
+    axis.fill_between(rounds, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0)
     axis.set_xlabel("Round")
     axis.set_ylabel("Cumulative regret")
     axis.grid(alpha=0.3)
@@ -40,9 +50,9 @@ def plot_finals(results: Results, axis: Axes | None = None) -> Axes:
     axis = _axis(axis)
     boxes = axis.boxplot([line.curve.final for line in results], patch_artist=True)
     for line, box in zip(results, boxes["boxes"], strict=True):
-        box.set_facecolor(COLOURS[line.method])
+        box.set_facecolor(colour_of(line.method))
         box.set_alpha(0.6)
-    axis.set_xticks(range(1, len(results) + 1), [NAMES[line.method] for line in results])
+    axis.set_xticks(range(1, len(results) + 1), [name_of(line.method) for line in results])
     axis.set_ylabel("Final regret")
     axis.grid(axis="y", alpha=0.3)
     return axis
@@ -59,7 +69,7 @@ def plot_contrasts(contrasts: Sequence[Contrast], axis: Axes | None = None) -> A
     axis.set_yticks(places, [f"{contrast.figure} {contrast.panel}" for contrast in contrasts])
     axis.invert_yaxis()
     if contrasts:
-        first, second = NAMES[contrasts[0].first], NAMES[contrasts[0].second]
+        first, second = name_of(contrasts[0].first), name_of(contrasts[0].second)
         axis.set_xlabel(f"Final regret, {first} - {second}")
     return axis
 
@@ -76,7 +86,7 @@ def save_figure(results: Results, stem: Path, *, title: str) -> list[Path]:
     for place, axis in zip(places, axes.flat, strict=False):
         plot_regret(place, axis).set_title(place.lines[0].panel, fontsize=9)
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.suptitle(title, fontsize=10)
+    figure.suptitle(textwrap.fill(title, 34 * columns), fontsize=10)
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize=8, frameon=False)
     paths = [stem.with_name(f"{stem.name}.{ending}") for ending in ("pdf", "png")]
     for path in paths:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from duelwise.lab.paper.figures import FIGURES
-from duelwise.lab.paper.records import Record
+from duelwise.lab.paper.records import OWN, Record
 from duelwise.lab.report.claims import OURS, RIVAL, Verdict, judge, network_cost
 from duelwise.lab.report.comparison import BASE_FIGURES, published_table
 from duelwise.lab.report.results import Contrast, Results
@@ -14,7 +14,12 @@ WORDS = {True: "holds", False: "does not hold", None: "not judged"}
 
 def markdown(results: Results) -> str:
     """Every study of the results, one section each."""
-    parts = [_study(record, results.where(study=record.name)) for record in results.records]
+    parts = [
+        (_own if record.protocol == OWN else _study)(record, results.where(study=record.name))
+        for record in results.records
+    ]
+    if all(record.protocol == OWN for record in results.records):
+        return "\n\n".join(parts) + "\n"
     neural, spline = results.where(post_serving="mlp"), results.where(post_serving="spline", protocol="paper")
     parts.append(verdicts_table([network_cost(neural, spline)], "The network").to_markdown())
     return "\n\n".join(parts) + "\n"
@@ -38,7 +43,7 @@ def _study(record: Record, results: Results) -> str:
     busy = sum(session.simulated for session in record.sessions) / 60
     last = record.sessions[-1]
     parts = [
-        f"### {record.protocol} protocol, φ̂ = {record.post_serving}, {record.runs} runs",
+        f"## {record.protocol} protocol, φ̂ = {record.post_serving}, {record.runs} runs",
         f"```\n{command(record)}\n```",
         f"{cells} cells in {clock:.1f} minutes by the clock, {busy:.1f} minutes of processor time; "
         f"{last.workers} workers, {last.machine}.",
@@ -55,6 +60,11 @@ def _study(record: Record, results: Results) -> str:
         table = published_table(results)
         parts += [f"{table.title}:", table.to_markdown()]
     return "\n\n".join(parts)
+
+
+def _own(record: Record, results: Results) -> str:
+    table = finals_table(results, "Final regret")
+    return f"## {record.title}, {record.runs} runs\n\n{table.to_markdown()}"
 
 
 def _against_rival(contrasts: list[Contrast]) -> Table:

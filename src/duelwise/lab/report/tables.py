@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 from duelwise.lab.report.results import Results
-from duelwise.lab.report.style import NAMES
+from duelwise.lab.report.style import name_of
 from duelwise.lab.worlds.datasets import DATASETS, load
 from duelwise.learning.radii import delay_complexity
 
@@ -148,7 +148,7 @@ def finals_table(results: Results, title: str) -> Table:
             for m in methods
         ]
         rows.append((place.lines[0].figure, place.lines[0].panel, *cells))
-    return Table(title=title, head=("figure", "panel", *[NAMES[m] for m in methods]), rows=tuple(rows))
+    return Table(title=title, head=("figure", "panel", *[name_of(m) for m in methods]), rows=tuple(rows))
 
 
 def _latex(text: str) -> str:

@@ -54,6 +54,13 @@ class Runner:
         if self.jobs == 0 or self.jobs < -1:
             raise InvalidInput(f"jobs is {self.jobs}. Expected a number of workers, or -1 for every core.")
 
+    @property
+    def workers(self) -> int:
+        """How many curves are played at once on this machine."""
+        if self.cluster is not None:
+            return 1
+        return self.jobs if self.jobs > 0 else os.cpu_count() or 1
+
     def missing(self, cells: Iterable[Cell]) -> list[Cell]:
         """The different cells that are not in the store, the longest first so that no worker ends alone."""
         different = {key(cell): cell for cell in cells}

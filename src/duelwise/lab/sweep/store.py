@@ -6,14 +6,18 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from duelwise.errors import InvalidInput
+from duelwise.errors import InvalidInput, missing_extra
 from duelwise.lab.cells.experiment import Cell, decode_cell
 from duelwise.lab.cells.playing import Curve
 from duelwise.lab.sweep.atomic_files import write_whole
 from duelwise.lab.sweep.keys import key, key_of, provenance
+
+try:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+except ModuleNotFoundError as error:
+    raise missing_extra(error, extra="lab", purpose="A folder of curves") from error
 
 PER_RUN = ("distinct_regret", "self_duels", "told", "flips_spent", "delay_spent", "recorded_share")
 

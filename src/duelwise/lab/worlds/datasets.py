@@ -132,7 +132,9 @@ def existing(path: str, *, what: str, source: str) -> Path:
     """The path, or an error that says where its data is to be had."""
     found = Path(path).expanduser()
     if not found.exists():
-        raise InvalidInput(f"{what} is not at {path!r}. Get it from {source} and name where it lies.")
+        raise InvalidInput(
+            f"{what} is not at {path!r}. Expected it there: get it from {source} and name where it lies."
+        )
     return found
 
 

@@ -78,10 +78,10 @@ class LinearWorld(Chainable):
         post_scale: float = 5.0,  # published code
     ) -> None:
         self.run_numbers = _run_numbers(runs)
-        _check_sizes(context_dim, arms, seed, noise)
-        check_name("link", link, QUANTILES)
-        check_name("scaling", scaling, get_args(Scaling))
-        check_name("kind of parameters", parameters, get_args(Parameters))
+        check_whole("seed", seed, least=0)
+        check_linear(
+            context_dim=context_dim, arms=arms, noise=noise, link=link, scaling=scaling, parameters=parameters
+        )
         self._parameters = parameters
         self.context_dim, self.arms, self.seed, self.noise = context_dim, arms, seed, noise
         self.mapping = mapping_named(mapping)
@@ -215,11 +215,16 @@ def _scaled(mapping: Mapping, scale: float) -> Mapping:
     return replace(mapping, function=function)
 
 
-def _check_sizes(context_dim: int, arms: int, seed: int, noise: float) -> None:
+def check_linear(
+    *, context_dim: int, arms: int, noise: float, link: str, scaling: str, parameters: str
+) -> None:
+    """Refuse settings of which no linear world can be made."""
     check_whole("context_dim", context_dim, least=1)
     check_whole("arms", arms, least=2)
-    check_whole("seed", seed, least=0)
     check_number("noise", noise, least=0.0)
+    check_name("link", link, QUANTILES)
+    check_name("scaling", scaling, get_args(Scaling))
+    check_name("kind of parameters", parameters, get_args(Parameters))
 
 
 def _run_numbers(runs: int | Sequence[int]) -> tuple[int, ...]:

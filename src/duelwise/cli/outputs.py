@@ -1,0 +1,80 @@
+"""Where a command's numbers go besides the terminal: JSON, a picture, a page. Checked before any work."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from duelwise.errors import InvalidInput, require
+from duelwise.lab.cells.codec import Plain
+from duelwise.lab.sweep.atomic_files import write_text
+
+PICTURES = (".png", ".pdf", ".svg")
+PAGES = (".html", ".htm")
+
+JsonOption = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="Write everything to this file; - prints it.")
+]
+PlotOption = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Draw to this PNG, PDF or SVG.")
+]
+HtmlOption = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Draw to this page, interactive, no network.")
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+
+
+def check_outputs(*, json: Path | None = None, plot: Path | None = None, html: Path | None = None) -> None:
+    """Refuse, before anything is played, what could not be written afterwards."""
+    if plot is not None:
+        _check_ending(plot, PICTURES, "--plot")
+        require("matplotlib", extra="lab", purpose="Drawing")
+        check_writable(plot.parent)
+    if html is not None:
+        _check_ending(html, PAGES, "--html")
+        require("plotly", extra="lab", purpose="An interactive page")
+        check_writable(html.parent)
+    if json is not None and str(json) != "-":
+        check_writable(json.parent)
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse a folder that is none, or in which nothing can be written."""
+    nearest = folder.absolute()
+    while not nearest.exists() and nearest != nearest.parent:
+        nearest = nearest.parent
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        raise InvalidInput(
+            f"The folder {folder} cannot be written: {nearest} is "
+            f"{'read-only for you' if nearest.is_dir() else 'no folder'}. "
+            "Expected one that may be written: choose another."
+        )
+
+
+def write_json(path: Path | None, content: Callable[[], Plain]) -> None:
+    """The content as JSON, to a file or, for -, to the terminal."""
+    if path is None:
+        return
+    text = json.dumps(content(), ensure_ascii=False)
+    if str(path) == "-":
+        typer.echo(text)
+    else:
+        write_text(path, text)
+
+
+def console(*, quiet: bool, json: Path | None = None) -> Console:
+    """The terminal; silent when asked, or when a program reads JSON from it."""
+    return Console(quiet=quiet or str(json) == "-")
+
+
+def _check_ending(path: Path, endings: tuple[str, ...], option: str) -> None:
+    if path.suffix.lower() not in endings:
+        raise InvalidInput(
+            f"{option} is {str(path)!r}. Expected a file that ends in {', '.join(endings)}: rename it."
+        )

@@ -1,0 +1,127 @@
+"""Playing a contest with a live bar, and what is shown, drawn and written of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from duelwise.errors import InvalidInput, unknown_name
+from duelwise.lab.cells.codec import Plain
+from duelwise.lab.paper.contest import Contest, Standing, compete, judge, ranked
+from duelwise.lab.sweep.forecast import forecast, refuse_too_large
+from duelwise.learning.recipes import RECIPES
+
+
+def hold(contest: Contest, *, quiet: bool = False) -> list[Standing]:
+    """Play a contest with a live bar: first the protocol's search, then each method."""
+    for name in contest.methods:
+        if name not in RECIPES:
+            raise unknown_name("method", name, RECIPES)
+    if contest.runs < 1:
+        raise InvalidInput(f"runs is {contest.runs}. Expected at least one: give --runs 10.")
+    work = contest.work()
+    refuse_too_large(work)
+    console = Console(stderr=True, quiet=quiet)
+    console.print(
+        f"Playing {forecast(work)}; the first time ever it also compiles for a minute.", highlight=False
+    )
+    trials = contest.trials()
+    columns = (
+        TextColumn("{task.description:>14}"), BarColumn(), TextColumn("{task.completed} {task.fields[unit]}"),
+        _Speed(), TextColumn("left"), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=console, disable=quiet) as bar:
+        if trials:
+            search = bar.add_task("tuning", total=len(trials), unit="trials")
+            finals = judge(trials, lambda: bar.advance(search))
+        else:
+            finals = judge((), lambda: None)
+        standings: list[Standing] = []
+        for method in contest.settled(finals):
+            line = bar.add_task(method.name, total=contest.horizon, unit="rounds")
+            standings.append(
+                compete(
+                    contest.panel().problem, method, runs=contest.runs,
+                    progress=lambda done, line=line: bar.update(line, completed=done),
+                )
+            )  # fmt: skip
+    return ranked(standings)
+
+
+def describe(contest: Contest) -> str:
+    """One line that says what was played."""
+    mapping = "" if contest.task == "linear" else f"φ = {contest.mapping}, φ̂ = {contest.post_serving}, "
+    return (
+        f"{mapping}{contest.delay}, C = {contest.corruption_budget}, d = {contest.context_dim}, "
+        f"K = {contest.arms}, T = {contest.horizon}, {contest.runs} runs, protocol {contest.protocol.name}"
+    )
+
+
+HEAD = ("method", "final regret", "± sd", "self-duels", "seconds")
+
+
+def rows(standings: list[Standing]) -> list[tuple[str, ...]]:
+    """The ranking as text, best first."""
+    told = [(standing, standing.summary()) for standing in standings]
+    return [
+        (
+            standing.method.name, f"{facts['final_regret_mean']:,.1f}", f"{facts['final_regret_sd']:,.1f}",
+            f"{facts['self_duels']:.0%}", f"{standing.seconds:.2f}",
+        )
+        for standing, facts in told
+    ]  # fmt: skip
+
+
+def table(standings: list[Standing]) -> Table:
+    """The ranking for the terminal."""
+    out = Table("", *HEAD)
+    for place, row in enumerate(rows(standings), start=1):
+        out.add_row(str(place), *row)
+    return out
+
+
+def as_plain(contest: Contest, standings: list[Standing]) -> dict[str, Plain]:
+    """The task, its settings and every method's regrets."""
+    return {
+        "task": contest.task,
+        "settings": {
+            **contest.panel().problem.encode(),
+            "runs": contest.runs,
+            "post_serving": contest.post_serving,
+            "protocol": contest.protocol.name,
+        },
+        "methods": {standing.method.name: standing.summary() for standing in standings},
+    }
+
+
+def draw(standings: list[Standing], *, title: str, plot: Path | None, html: Path | None) -> None:
+    """Mean cumulative regret with a band of one standard deviation, as a picture, a page or both."""
+    if plot is None and html is None:
+        return
+    from duelwise.lab.report.pictures import Band, save_page, save_picture
+
+    bands = [
+        Band(
+            standing.method.name,
+            np.arange(1, standing.trajectory.regret.shape[1] + 1),
+            standing.trajectory.cumulative,
+        )
+        for standing in standings
+    ]
+    if plot is not None:
+        save_picture(plot, bands, title=title)
+    if html is not None:
+        save_page(html, bands, title=title, head=HEAD, rows=rows(standings))
+
+
+class _Speed(ProgressColumn):
+    """How many a second."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed:,.0f}/s" if speed else "")

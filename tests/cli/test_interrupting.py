@@ -1,0 +1,83 @@
+"""Ctrl-C ends a command within two seconds and says what is kept, also while the main thread is in C."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+BUSY = """
+import ctypes, sys, time
+from duelwise.cli import app, main
+from duelwise.cli.interrupting import interruptible
+
+@app.command()
+def busy(way: str):
+    with interruptible("Two curves are kept."):
+        print("begun", flush=True)
+        if way == "python":
+            time.sleep(60)
+        for _ in range(60):
+            try:
+                while True:
+                    ctypes.CDLL(None).usleep(900_000)  # C that comes back now and then, as a compiler does
+            except KeyboardInterrupt:
+                pass  # swallowed, as a callback from C swallows it
+
+sys.argv = ["duelwise", "busy", *sys.argv[1:]]
+main()
+"""
+
+
+def interrupted(program: list[str], folder: Path, *, begun: str) -> tuple[int, str, float]:
+    """Exit code, what was said, and the seconds from Ctrl-C to the end."""
+    process = subprocess.Popen(
+        program, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
+    )
+    assert process.stdout is not None
+    said = ""
+    while begun not in said:
+        line = process.stdout.readline()
+        assert line, said
+        said += line
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    at = time.monotonic()
+    rest, _ = process.communicate(timeout=60)
+    return process.returncode, said + rest, time.monotonic() - at
+
+
+@pytest.mark.parametrize("way", ["python", "compiling"])
+def test_it_ends_in_time_and_says_what_is_kept(way: str, tmp_path: Path) -> None:
+    code, said, seconds = interrupted([sys.executable, "-c", BUSY, way], tmp_path, begun="begun")
+    assert code == 130
+    assert said.count("Stopped. Two curves are kept.") == 1
+    assert "Traceback" not in said
+    assert seconds < 2.5
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        ("run linear --horizon 500000 --runs 20", "Nothing is kept"),
+        ("reproduce 2 --jobs 1 --runs 50", "Finished curves are kept"),
+    ],
+)
+def test_ctrl_c_while_code_is_compiled(words: str, kept: str, tmp_path: Path) -> None:
+    """From an empty cache, so that the first seconds are a compiler's."""
+    program = [
+        sys.executable, "-c",
+        "import os, sys; os.environ['NUMBA_CACHE_DIR'] = 'cache'\n"
+        f"sys.argv = ['duelwise', *{words.split()!r}]\n"
+        "from duelwise.cli import main; main()",
+    ]  # fmt: skip
+    code, said, seconds = interrupted(program, tmp_path, begun="curves, about")
+    assert code == 130, said
+    assert kept in said
+    assert "Traceback" not in said
+    assert seconds < 3.5  # two, and what a busy machine adds

@@ -1,0 +1,53 @@
+"""What work will take is said near enough, and what cannot fit is refused by the setting that weighs most."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from small import PROBLEM
+
+from duelwise.errors import InvalidInput
+from duelwise.lab.cells.experiment import Method
+from duelwise.lab.cells.problem import Synthetic
+from duelwise.lab.sweep.forecast import Work, duration, forecast, heaviest_setting, refuse_too_large
+
+WORK = Work(problem=PROBLEM, method=Method(name="rcdp-ucb"), runs=10)
+
+
+def resized(**sizes: int) -> Work:
+    return replace(WORK, problem=replace(PROBLEM, world=Synthetic(**sizes)))
+
+
+@pytest.mark.parametrize(
+    ("work", "name"),
+    [
+        (replace(WORK, runs=10**8), "runs"),
+        (replace(WORK, problem=replace(PROBLEM, horizon=10**9)), "horizon"),
+        (resized(context_dim=200_000), "context_dim (--dim)"),
+        (resized(arms=10**7), "arms"),
+    ],
+)
+def test_the_setting_that_weighs_most_is_named(work: Work, name: str) -> None:
+    assert heaviest_setting(work)[0] == name
+    with pytest.raises(InvalidInput, match="lower " + name.replace("(", r"\(").replace(")", r"\)")):
+        refuse_too_large([WORK, work], free=8e9)
+
+
+def test_what_fits_is_not_refused() -> None:
+    refuse_too_large([WORK] * 50, workers=4, free=8e9)
+    refuse_too_large([WORK], free=0)  # small work is let through whatever the system says
+
+
+def test_workers_share_the_time_and_add_memory() -> None:
+    alone, together = forecast([WORK] * 4), forecast([WORK] * 4, workers=2)
+    assert together.seconds == pytest.approx(alone.seconds / 2)
+    assert together.memory == pytest.approx(2 * alone.memory)
+    assert together.curves == 4
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.2, "1 s"), (59, "59 s"), (600, "10 min"), (7200, "2.0 h"), (1e6, "12 days")]
+)
+def test_durations_are_said_as_a_person_would(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
