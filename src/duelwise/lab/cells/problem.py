@@ -30,6 +30,7 @@ from duelwise.lab.play.delays import (
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.world import World
 from duelwise.lab.worlds.answers import Answers
+from duelwise.lab.worlds.hard import BasisArms, Hypercube, UnitBall
 from duelwise.lab.worlds.labelled import Labelled, Spreadsheet
 from duelwise.lab.worlds.linear import LinearWorld, Parameters, Scaling
 from duelwise.lab.worlds.trains import TrainChoices
@@ -64,11 +65,13 @@ class Synthetic:
     parameters: Parameters = "drawn"
     noise: float = 0.0
     link: str = "logistic"
+    norm_bound: float = 1.0
 
     def start(self, *, runs: Sequence[int], seed: int) -> World:
         return LinearWorld(
             runs=runs, seed=seed, mapping=self.mapping, context_dim=self.context_dim, arms=self.arms,
             scaling=self.scaling, parameters=self.parameters, noise=self.noise, link=self.link,
+            norm_bound=self.norm_bound,
         )  # fmt: skip
 
     def data_digest(self) -> str:
@@ -81,6 +84,9 @@ WORLDS: dict[str, type[WorldSettings]] = {
     "spreadsheet": Spreadsheet,
     "answers": Answers,
     "train-choices": TrainChoices,
+    "hypercube": Hypercube,
+    "unit-ball": UnitBall,
+    "basis": BasisArms,
 }
 DELAYS: dict[str, type[DelaySettings]] = {
     "none": NoDelay,
