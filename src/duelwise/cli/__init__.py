@@ -6,11 +6,23 @@ import sys
 
 from rich.console import Console
 
-from duelwise.cli import bench, demo, listing, reproduce, run, serve, streams
+from duelwise.cli import advise, bench, demo, listing, reproduce, run, serve, streams, theory
 from duelwise.cli.app import app
 from duelwise.errors import DuelwiseError
 
-__all__ = ["app", "bench", "demo", "listing", "main", "reproduce", "run", "serve", "streams"]
+__all__ = [
+    "advise",
+    "app",
+    "bench",
+    "demo",
+    "listing",
+    "main",
+    "reproduce",
+    "run",
+    "serve",
+    "streams",
+    "theory",
+]
 
 
 def main() -> None:

@@ -102,7 +102,7 @@ class UpperBound:
 
 
 def upper_bound(sizes: Sizes) -> UpperBound:
-    """The regret that RCDP-UCB with c_t = 2β_t exceeds with probability at most δ; proof in docs/theory.md."""
+    """The regret that RCDP-UCB with c_t = 2β_t exceeds with chance at most δ; proof in docs/theory.md."""
     growth = largest_growth(
         sizes.horizon, dim=sizes.dim, curvature=sizes.curvature, regularisation=sizes.regularisation
     )

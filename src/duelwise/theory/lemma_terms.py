@@ -92,10 +92,11 @@ def look(state: State, history: History, true: Array, setting: Setting) -> Look:
     lied = told != honest
     printed_lies = total(lied * (told - (honest - true_mean)))  # S_12 with γ - η
     own = _with_slope(state.V, setting, _least_between(fitted, true_mean, dz, error))
+    own_inverse: Array = np.linalg.inv(own).astype(np.float64)
     leverage = np.sqrt(np.einsum("rtd,rde,rte->rt", dz, inverse, dz))
     return Look(
         error=norm(error, state.V), error_in_W=norm(error, state.W), gradient=norm(G - ridge * true, inverse),
-        own_error=norm(error, own), own_gradient=norm(G - ridge * true, np.linalg.inv(own)),
+        own_error=norm(error, own), own_gradient=norm(G - ridge * true, own_inverse),
         residual=norm(G - (S1 + S2 - S3), inverse),
         lie_residual=norm(S1 - arrived_noise - printed_lies, inverse),
         mended_residual=norm(S1 - arrived_noise - lies, inverse),

@@ -42,7 +42,7 @@ def noise_shares(setting: NoiseSetting, *, weighted: bool = True) -> NoiseShares
     true = _unit(random.standard_normal((R, d)))
     inverse = np.repeat(np.eye(d)[None] / setting.regularisation, R, axis=0)
     total, growth, worst = np.zeros((R, d)), np.zeros(R), np.zeros((3, R))
-    place = {"dim": d, "regularisation": setting.regularisation, "confidence": setting.confidence}
+    ridge, delta = setting.regularisation, setting.confidence
     for t in range(1, setting.horizon + 1):
         dz = random.standard_normal((R, d))
         dz = _unit(dz - np.sum(dz * true, axis=1, keepdims=True) * true)
@@ -54,9 +54,13 @@ def noise_shares(setting: NoiseSetting, *, weighted: bool = True) -> NoiseShares
         inverse -= (scale / (1.0 + scale * square))[:, None, None] * moved[:, :, None] * moved[:, None, :]
         growth += np.log1p(scale * square)
         length = np.sqrt(np.einsum("ri,rij,rj->r", total, inverse, total))
-        trace = radii.corrected_statistical_term(t, curvature=kappa, **place)
-        determinant = np.sqrt(growth + 2.0 * np.log(1.0 / setting.confidence)) / (2.0 * np.sqrt(kappa))
-        bounds = (radii.statistical_term(t, **place), trace, determinant)
+        bounds = (
+            radii.statistical_term(t, dim=d, regularisation=ridge, confidence=delta),
+            radii.corrected_statistical_term(
+                t, dim=d, regularisation=ridge, curvature=kappa, confidence=delta
+            ),
+            np.sqrt(growth + 2.0 * np.log(1.0 / delta)) / (2.0 * np.sqrt(kappa)),
+        )
         worst = np.maximum(worst, np.stack([length / bound for bound in bounds]))
     return NoiseShares(*worst)
 

@@ -58,7 +58,7 @@ def check_statistical(seed: int) -> Checked:
 
 
 def check_self_normalised(seed: int, *, weighted: bool = True, clip: float = np.inf) -> Checked:
-    setting = NoiseSetting(seed=seed, norm_bound=NORMS[0], clip=clip)
+    setting = NoiseSetting(seed=seed, norm_bound=NORMS[0], dim=4, clip=clip)
     found = noise_shares(setting, weighted=weighted)
     both = (found.trace > 1.0) | (found.determinant > 1.0)
     return Checked(printed=rate(both, confidence=setting.confidence))

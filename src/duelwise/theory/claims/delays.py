@@ -21,14 +21,12 @@ MEAN, RUNS, HORIZON, DELTA = 40.0, 1000, 600, 0.05
 
 def out_at_most(delay: IntArray) -> IntArray:
     """(R,) the most votes out at any time: D_t = #{s < t : s + τ_s > t}, delay (R, T) of rounds 1 … T."""
-    R, T = delay.shape
-    change = np.zeros((R, T + 2), dtype=np.int64)
-    s = np.broadcast_to(np.arange(1, T + 1), (R, T))
-    late = delay >= 2  # out at t = s + 1 … s + τ - 1
-    end = np.minimum(s + delay, T + 1)
-    run = np.broadcast_to(np.arange(R)[:, None], (R, T))
-    np.add.at(change, (run[late], s[late] + 1), 1)
-    np.add.at(change, (run[late], end[late]), -1)
+    rounds = delay.shape[1]
+    change = np.zeros((len(delay), rounds + 2), dtype=np.int64)
+    for s in range(1, rounds + 1):  # a vote is out at t = s + 1 … s + τ - 1
+        late = np.flatnonzero(delay[:, s - 1] >= 2)
+        change[late, s + 1] += 1
+        change[late, np.minimum(s + delay[late, s - 1], rounds + 1)] -= 1
     return np.cumsum(change, axis=1).max(axis=1)
 
 
