@@ -39,12 +39,8 @@ def write_findings(page: Path, findings: Sequence[Finding], *, seed: int) -> Non
     rows = [tuple(cell.replace("|", "\\|") for cell in row) for row in table.rows]
     text = Table(title=table.title, head=table.head, rows=tuple(rows)).to_markdown()
     command = f"duelwise theory all --seed {seed} --page docs/theory.md"
-    write_text(page, f"{before}{BEGIN}
-Written by `{command}`.
-
-{text}
-
-{END}{after}")
+    told = f"{before}{BEGIN}\nWritten by `{command}`.\n\n{text}\n\n{END}{after}"
+    write_text(page, told)
 
 
 def write_html(path: Path, findings: Sequence[Finding], *, seed: int) -> None:
@@ -56,7 +52,7 @@ def write_html(path: Path, findings: Sequence[Finding], *, seed: int) -> None:
     write_text(
         path,
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<title>Duelwise: the theory, checked</title>'
+        "<title>Duelwise: the theory, checked</title>"
         f'<link rel="icon" href="data:,"><style>{STYLE}</style><script>{get_plotlyjs()}</script></head><body>'
         f"<h1>The theory, checked</h1>{_counts(findings)}{findings_table(findings, seed=seed).to_html()}"
         f"<h2>What the checks saw</h2>{drawn}<script>{SCRIPT}</script></body></html>",

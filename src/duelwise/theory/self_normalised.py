@@ -35,8 +35,8 @@ class NoiseShares(NamedTuple):
     determinant: Array  # (R,) its first form
 
 
-def noise_shares(setting: NoiseSetting, *, weighted: bool = True) -> NoiseShares:
-    """Walk all runs at once; `weighted=False` leaves the weights out of V but not out of the sum."""
+def noise_shares(setting: NoiseSetting) -> NoiseShares:
+    """Walk all runs at once."""
     random = generator(setting.seed, "self-normalised", 0)
     R, d, kappa = setting.runs, setting.dim, least_slope(setting.norm_bound)
     true = _unit(random.standard_normal((R, d)))
@@ -50,7 +50,7 @@ def noise_shares(setting: NoiseSetting, *, weighted: bool = True) -> NoiseShares
         square = np.sum(moved * dz, axis=1)
         weight = np.minimum(1.0, setting.clip / np.sqrt(square))
         total += (weight * random.choice([-0.5, 0.5], R))[:, None] * dz
-        scale = kappa * (weight if weighted else np.ones(R))
+        scale = kappa * weight
         inverse -= (scale / (1.0 + scale * square))[:, None, None] * moved[:, :, None] * moved[:, None, :]
         growth += np.log1p(scale * square)
         length = np.sqrt(np.einsum("ri,rij,rj->r", total, inverse, total))

@@ -93,30 +93,30 @@ def _equation(state: State, history: History, setting: Setting) -> Array:
     return np.linalg.norm(left, axis=1)
 
 
-def seen(seed: int, learner: DuelingLearner | None = None) -> Definitions:
-    setting = Setting(seed=seed, horizon=120)
-    return played(setting) if learner is None else definitions(setting, learner)
+def followed(seed: int) -> Setting:
+    """The setting in which the definitions are followed."""
+    return Setting(seed=seed, horizon=120)
 
 
-def check_matrices(seed: int, learner: DuelingLearner | None = None) -> Checked:
-    return Checked(printed=always(seen(seed, learner).matrices / SMALL))
+def check_matrices(seed: int, found: Definitions | None = None) -> Checked:
+    return Checked(printed=always((found or played(followed(seed))).matrices / SMALL))
 
 
-def check_equation(seed: int, learner: DuelingLearner | None = None) -> Checked:
-    return Checked(printed=always(seen(seed, learner).equation / TOLERANCE))
+def check_equation(seed: int, found: Definitions | None = None) -> Checked:
+    return Checked(printed=always((found or played(followed(seed))).equation / TOLERANCE))
 
 
-def check_weight(seed: int, learner: DuelingLearner | None = None) -> Checked:
-    return Checked(printed=always(seen(seed, learner).weight / SMALL))
+def check_weight(seed: int, found: Definitions | None = None) -> Checked:
+    return Checked(printed=always((found or played(followed(seed))).weight / SMALL))
 
 
-def check_soft_constraint(seed: int, learner: DuelingLearner | None = None) -> Checked:
-    found = seen(seed, learner)
+def check_soft_constraint(seed: int, found: Definitions | None = None) -> Checked:
+    found = found or played(followed(seed))
     return Checked(printed=always(found.soft), corrected=always(found.pull))
 
 
-def check_choices(seed: int, learner: DuelingLearner | None = None) -> Checked:
-    found = seen(seed, learner)
+def check_choices(seed: int, found: Definitions | None = None) -> Checked:
+    found = found or played(followed(seed))
     return Checked(printed=always(np.maximum(found.leader, found.challenger) / SMALL))
 
 

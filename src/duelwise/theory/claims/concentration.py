@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 
-from duelwise.learning.learner import DuelingLearner
 from duelwise.theory.claim import Checked, Claim, Line, Picture
 from duelwise.theory.lemma_terms import Terms, corrected_statistical, lemma_terms, statistical
 from duelwise.theory.measuring import always, rate
@@ -15,6 +15,7 @@ from duelwise.theory.setting import Setting
 from duelwise.types import Array
 
 NORMS = (1.0, 2.0, 4.0)  # M
+SAME = 1e-4  # two sides differ by less than this share: the estimate is solved to 10⁻⁶
 
 
 @lru_cache(maxsize=8)
@@ -29,13 +30,12 @@ def shares(bound: Array, term: Array) -> Array:
     return np.divide(term, bound, out=np.zeros_like(term), where=bound > 0).max(axis=0)
 
 
-def _alone(seed: int, norm_bound: float) -> NoiseShares:
-    return noise_shares(NoiseSetting(seed=seed, norm_bound=norm_bound))
+Noise = Callable[[NoiseSetting], NoiseShares]
 
 
-def check_statistical(seed: int) -> Checked:
+def check_statistical(seed: int, noise: Noise = noise_shares) -> Checked:
     setting = NoiseSetting(seed=seed, norm_bound=NORMS[1])
-    found = {M: _alone(seed, M) for M in NORMS}
+    found = {M: noise(NoiseSetting(seed=seed, norm_bound=M)) for M in NORMS}
     here = found[setting.norm_bound]
     printed = tuple(float(np.mean(found[M].printed > 1.0)) for M in NORMS)
     corrected = tuple(float(np.mean(found[M].trace > 1.0)) for M in NORMS)
@@ -57,16 +57,16 @@ def check_statistical(seed: int) -> Checked:
     )
 
 
-def check_self_normalised(seed: int, *, weighted: bool = True, clip: float = np.inf) -> Checked:
-    setting = NoiseSetting(seed=seed, norm_bound=NORMS[0], dim=4, clip=clip)
-    found = noise_shares(setting, weighted=weighted)
+def check_self_normalised(seed: int, noise: Noise = noise_shares) -> Checked:
+    setting = NoiseSetting(seed=seed, norm_bound=NORMS[0], dim=4)
+    found = noise(setting)
     both = (found.trace > 1.0) | (found.determinant > 1.0)
     return Checked(printed=rate(both, confidence=setting.confidence))
 
 
-def check_coverage(seed: int, learner: DuelingLearner | None = None) -> Checked:
+def check_coverage(seed: int, terms: Terms | None = None) -> Checked:
     setting = Setting(seed=seed)
-    terms = played(setting) if learner is None else lemma_terms(setting, learner)
+    terms = terms or played(setting)
     radius = np.array([setting.radius(int(t)) for t in terms.rounds])[:, None]
     in_order = shares(terms.looks.error * (1.0 + 1e-9), terms.looks.error_in_W)
     worst = np.maximum(shares(radius, terms.looks.error), np.where(in_order > 1.0, np.inf, 0.0))
@@ -107,41 +107,37 @@ def hostile(seed: int) -> Setting:
     )
 
 
-def check_monotonicity(seed: int, setting: Setting | None = None) -> Checked:
-    setting = setting or hostile(seed)
-    looks = played(setting).looks
+def check_monotonicity(seed: int, terms: Terms | None = None) -> Checked:
+    looks = (terms or played(hostile(seed))).looks
     return Checked(
         printed=always(shares(looks.gradient, looks.error)),
         corrected=always(shares(looks.own_gradient, looks.own_error)),
     )
 
 
-def check_decomposition(seed: int, *, with_pending: bool = True) -> Checked:
-    looks = played(Setting(seed=seed)).looks
-    residual = looks.residual if with_pending else looks.residual + looks.pending
-    return Checked(printed=always(shares(1e-4 * looks.gradient, residual)))
+def check_decomposition(seed: int, terms: Terms | None = None) -> Checked:
+    looks = (terms or played(Setting(seed=seed))).looks
+    return Checked(printed=always(shares(SAME * looks.gradient, looks.residual)))
 
 
-def check_lies_split(seed: int) -> Checked:
-    looks = played(Setting(seed=seed)).looks
+def check_lies_split(seed: int, terms: Terms | None = None) -> Checked:
+    looks = (terms or played(Setting(seed=seed))).looks
     return Checked(
-        printed=always(shares(1e-4 * looks.gradient, looks.lie_residual)),
-        corrected=always(shares(1e-4 * looks.gradient, looks.mended_residual)),
+        printed=always(shares(SAME * looks.gradient, looks.lie_residual)),
+        corrected=always(shares(SAME * looks.gradient, looks.mended_residual)),
     )
 
 
-def check_corruption(seed: int, learner: DuelingLearner | None = None) -> Checked:
+def check_corruption(seed: int, terms: Terms | None = None) -> Checked:
     setting = Setting(seed=seed)
-    terms = played(setting) if learner is None else lemma_terms(setting, learner)
-    return Checked(
-        printed=always(shares(np.array([[setting.clip * setting.corruption_budget]]), terms.looks.lies))
-    )
+    bound = np.array([[setting.clip * setting.corruption_budget]])
+    return Checked(printed=always(shares(bound, (terms or played(setting)).looks.lies)))
 
 
-def check_arrived(seed: int, learner: DuelingLearner | None = None) -> Checked:
+def check_arrived(seed: int, terms: Terms | None = None) -> Checked:
     """(s11) and (st1) with the constant C(κ) that the proof leaves open put at its value."""
     setting = Setting(seed=seed)
-    terms = played(setting) if learner is None else lemma_terms(setting, learner)
+    terms = terms or played(setting)
     looks, statistic = terms.looks, corrected_statistical(setting, terms.rounds)
     out = setting.clip * looks.out
     first = shares(statistic + out, looks.arrived_noise)
@@ -149,15 +145,15 @@ def check_arrived(seed: int, learner: DuelingLearner | None = None) -> Checked:
     return Checked(printed=rate(np.maximum(first, both) > 1.0, confidence=setting.confidence))
 
 
-def check_pending(seed: int, learner: DuelingLearner | None = None) -> Checked:
+def check_pending(seed: int, terms: Terms | None = None) -> Checked:
     setting = Setting(seed=seed)
-    looks = (played(setting) if learner is None else lemma_terms(setting, learner)).looks
+    looks = (terms or played(setting)).looks
     return Checked(printed=always(shares(2.0 * setting.clip * looks.out, looks.pending_apart)))
 
 
-def check_pending_constant(seed: int, learner: DuelingLearner | None = None) -> Checked:
+def check_pending_constant(seed: int, terms: Terms | None = None) -> Checked:
     setting = Setting(seed=seed)
-    looks = (played(setting) if learner is None else lemma_terms(setting, learner)).looks
+    looks = (terms or played(setting)).looks
     return Checked(printed=always(shares(setting.clip * looks.out, looks.pending_pull)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -45,10 +46,11 @@ def spread(budget: int, horizon: int, seed: int) -> IntArray:
     return np.where(spent <= budget, delay, 0)
 
 
-def check_adversarial(seed: int, *, overspend: int = 1) -> Checked:
+def check_adversarial(seed: int, *, spent: int = BUDGETS[2]) -> Checked:
+    """`spent` is what the adversary really spends of the budget."""
     budget = BUDGETS[2]
     bound = radii.pending_bound(budget)
-    tried = [out_at_most(blind(overspend * budget, HORIZON)), out_at_most(spread(budget, HORIZON, seed))]
+    tried = [out_at_most(blind(spent, HORIZON)), out_at_most(spread(budget, HORIZON, seed))]
     most = tuple(float(out_at_most(blind(b, HORIZON))[0]) for b in BUDGETS)
     budgets = tuple(map(float, BUDGETS))
     picture = Picture(
@@ -71,20 +73,22 @@ def gaussian_delays(seed: int) -> IntArray:
     return np.maximum(np.rint(random.normal(MEAN, MEAN / 4, (RUNS, HORIZON))), 0).astype(np.int64)
 
 
-def check_stochastic(seed: int, *, factor: float = 1.0) -> Checked:
-    most = out_at_most((factor * gaussian_delays(seed)).astype(np.int64))
-    bound = radii.stochastic_pending_bound(MEAN, horizon=HORIZON, confidence=DELTA)
+def bernstein(mean: float) -> float:
+    """The most votes out with independent delays of this mean."""
+    return radii.stochastic_pending_bound(mean, horizon=HORIZON, confidence=DELTA)
+
+
+def check_stochastic(seed: int, bound_of: Callable[[float], float] = bernstein) -> Checked:
+    most, bound = out_at_most(gaussian_delays(seed)), bound_of(MEAN)
     return Checked(printed=rate(most > bound, confidence=DELTA))
 
 
-def check_complexity(seed: int) -> Checked:
+def check_complexity(seed: int, bound_of: Callable[[float], float] = bernstein) -> Checked:
     """D_t against D itself, as β_t takes it, in both regimes."""
     budget = BUDGETS[2]
     adversarial = np.repeat(out_at_most(blind(budget, HORIZON)), RUNS) / math.sqrt(budget)
     stochastic = out_at_most(gaussian_delays(seed)) / MEAN
-    bounded = out_at_most(gaussian_delays(seed)) / radii.stochastic_pending_bound(
-        MEAN, horizon=HORIZON, confidence=DELTA
-    )
+    bounded = stochastic * MEAN / bound_of(MEAN)
     worst = np.maximum(adversarial, stochastic)
     mended = np.maximum(adversarial * math.sqrt(budget) / radii.pending_bound(budget), bounded)
     return Checked(
@@ -92,7 +96,7 @@ def check_complexity(seed: int) -> Checked:
     )
 
 
-def spent(setting: Setting, delay: DelayModel) -> tuple[Array, Array]:
+def spent_in(setting: Setting, delay: DelayModel) -> tuple[Array, Array]:
     """(R,) lies told and (R,) rounds of delay in one play."""
     scenario = setting.scenario().with_delay(delay)
     learner = setting.learner()
@@ -106,7 +110,7 @@ def spent(setting: Setting, delay: DelayModel) -> tuple[Array, Array]:
 def check_budgets(seed: int, *, granted: int | None = None) -> Checked:
     setting = Setting(seed=seed, horizon=120)
     told = setting if granted is None else Setting(seed=seed, horizon=120, corruption_budget=granted)
-    lies, late = spent(told, StrategicDelay(budget=setting.delay_budget))
+    lies, late = spent_in(told, StrategicDelay(budget=setting.delay_budget))
     worst = np.maximum(lies / setting.corruption_budget, late / setting.delay_budget)
     return Checked(printed=always(worst))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,7 +13,7 @@ from duelwise.lab.play.corruptions import NoCorruption, favours_better
 from duelwise.lab.play.delays import BlindPhase, ConstantDelay, DelayModel, NoDelay
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import simulate
-from duelwise.lab.worlds.hard import BasisArms, FiniteWorld, Hypercube, UnitBall, signs
+from duelwise.lab.worlds.hard import BasisArms, FiniteWorld, Hypercube, UnitBall, sign_vectors, signs
 from duelwise.learning import radii
 from duelwise.learning.recipes import PAPER_FIVE, recipe
 from duelwise.randomness import RoundDraws
@@ -62,29 +62,35 @@ def check_cube(seed: int, *, delay: DelayModel | None = None) -> Checked:
     return Checked(printed=equal(measured, 2.0 * dim * gap), corrected=equal(measured, dim * gap))
 
 
-def check_blind_length(seed: int, *, longer: int = 0) -> Checked:
+def check_blind_length(seed: int, length_of: Callable[[int], int] = radii.blind_phase) -> Checked:
     budgets = np.arange(1, 2001)
-    length = np.array([radii.blind_phase(int(b)) + longer for b in budgets])
+    length = np.array([length_of(b) for b in budgets.tolist()])
     costs, next_costs = length * (length + 1) / 2, (length + 1) * (length + 2) / 2
     return Checked(printed=always(np.maximum(costs / budgets, budgets / next_costs)))
 
 
-def check_norms(seed: int) -> Checked:
-    """Arms and Θ* of the hard instances against ‖z‖ ≤ ½ and ‖Θ*‖ ≤ M = 1."""
+def check_norms(seed: int, *, scale: float = 1.0) -> Checked:
+    """Arms and Θ* of the hard instances against ‖z‖ ≤ ½ and ‖Θ*‖ ≤ M = 1; `scale` shrinks the arms."""
     worst: list[float] = []
     for world in (Hypercube(dim=8), UnitBall(dim=6)):
         made = world.start(runs=range(50), seed=seed)
-        longest = float(np.linalg.norm(made.points, axis=1).max()) / 0.5
+        longest = scale * float(np.linalg.norm(made.points, axis=1).max()) / 0.5
         worst += [max(longest, float(np.linalg.norm(theta))) for theta in made.theta]
-    return Checked(printed=always(np.array(worst)), applies=False)
+    measured = always(np.array(worst))
+    return Checked(printed=measured, applies=measured.kept)
 
 
-def check_gap_in_dim(seed: int) -> Checked:
-    """The exponent of d of the blind phase's regret on the ball when ‖Θ*‖ = Δ√d is kept at 1."""
+def _unit_norm(dim: float) -> float:
+    """Δ with ‖Θ*‖ = Δ√d = 1."""
+    return 1.0 / math.sqrt(dim)
+
+
+def check_gap_in_dim(seed: int, gap_of: Callable[[float], float] = _unit_norm) -> Checked:
+    """The exponent of d of the blind phase's regret on the ball when ‖Θ*‖ is kept at 1."""
     dims = np.array([2.0, 3.0, 4.0, 5.0, 6.0])
     means = [
-        np.array([part.mean() for part in np.array_split(_ball(int(d), seed, gap=1.0 / math.sqrt(d)), 10)])
-        for d in dims
+        np.array([part.mean() for part in np.array_split(_ball(int(d), seed, gap=gap_of(d)), 10)])
+        for d in dims.tolist()
     ]
     slopes = exponents(dims, np.stack(means, axis=1))
     return Checked(printed=at_least(slopes, 0.5), corrected=equal(slopes, 0.0))
@@ -96,15 +102,15 @@ def _ball(dim: int, seed: int, *, gap: float) -> Array:
     return blind_regret(world, BlindPhase(budget=BUDGET))
 
 
-def check_curvature(seed: int) -> Checked:
+def check_curvature(seed: int, gap_of: Callable[[float], float] = lambda slope: 0.25) -> Checked:
     """The exponent of κ of the blind phase's regret under the scaled link."""
     slopes_of = np.array([1.0, 0.5, 0.25, 0.125])
     regrets = [
         blind_regret(
-            Hypercube(dim=3, link_slope=float(k)).start(runs=range(200), seed=seed),
+            Hypercube(dim=3, gap=gap_of(k), link_slope=k).start(runs=range(200), seed=seed),
             ConstantDelay(rounds=BLIND),
         )
-        for k in slopes_of
+        for k in slopes_of.tolist()
     ]
     means = [np.array([part.mean() for part in np.array_split(each, 10)]) for each in regrets]
     slopes = exponents(slopes_of, np.stack(means, axis=1))
@@ -130,9 +136,9 @@ def check_statistical(seed: int, *, gap: float = HARD_GAP) -> Checked:
     return Checked(printed=at_least(final / (dim * math.sqrt(horizon)), HARD_CONSTANT))
 
 
-def check_introduction(seed: int) -> Checked:
+def check_introduction(seed: int, *, gap: float = HARD_GAP) -> Checked:
     dim, horizon = 4, 300
-    final = undecidable(seed, dim=dim, horizon=horizon)
+    final = undecidable(seed, dim=dim, horizon=horizon, gap=gap)
     return Checked(printed=at_least(final / math.sqrt(dim * horizon), HARD_CONSTANT))
 
 
@@ -158,11 +164,11 @@ class MaskingFlips:
         return favours_better(outcome, served.arms, utility) & (self._draws.at(t) < self._chance)
 
 
-def check_corruption(seed: int, *, budget: int | None = None) -> Checked:
-    """dC: among d arms the lies are spent only while the best arm is in the duel."""
-    dim, gap, C = 8, 0.25, 10
+def check_corruption(seed: int, *, C: int = 10, spent: int | None = None) -> Checked:
+    """dC: among d arms the lies are spent only while the best arm is in the duel; `spent` of C are told."""
+    dim, gap = 8, 0.25
     horizon = round(dim * C / (4.0 * gap))
-    lies = Masking(budget=C if budget is None else budget, gap=gap)
+    lies = Masking(budget=C if spent is None else spent, gap=gap)
     finals = [
         regret_of(BasisArms(dim=dim, gap=gap).start(runs=range(200), seed=seed), NoDelay(),
                   horizon=horizon, method=method, lies=lies).sum(axis=1)
@@ -172,20 +178,24 @@ def check_corruption(seed: int, *, budget: int | None = None) -> Checked:
     return Checked(printed=at_least(best / (dim * C), MASKED_CONSTANT))
 
 
-def check_basis(seed: int) -> Checked:
-    """The exponent of d of a blind round's regret: arms e_i as the remark says, {±1}^d as the proof does."""
-    dims = np.array([2.0, 4.0, 8.0])
-    slopes: list[Array] = []
-    for cube in (False, True):
-        means: list[Array] = []
-        for d in dims.astype(int).tolist():
-            theta = 0.25 * signs(range(400), seed, d)
-            points = Hypercube(dim=d).start(runs=[0], seed=0).points if cube else np.eye(d)
-            world = FiniteWorld(points=points, theta=theta, runs=range(400), seed=seed)
-            regret = blind_regret(world, ConstantDelay(rounds=BLIND))
-            means.append(np.array([part.mean() for part in np.array_split(regret, 10)]))
-        slopes.append(exponents(dims, np.stack(means, axis=1)))
-    return Checked(printed=at_least(slopes[0], 1.0), corrected=at_least(slopes[1], 1.0))
+def blind_growth(seed: int, arms_of: Callable[[int], Array]) -> Array:
+    """(10,) exponents of d of a blind round's regret with Θ* ∈ {±Δ}^d among these arms."""
+    dims = (2, 4, 8)
+    means: list[Array] = []
+    for d in dims:
+        theta = 0.25 * signs(range(400), seed, d)
+        world = FiniteWorld(points=arms_of(d), theta=theta, runs=range(400), seed=seed)
+        regret = blind_regret(world, ConstantDelay(rounds=BLIND))
+        means.append(np.array([part.mean() for part in np.array_split(regret, 10)]))
+    return exponents(np.array(dims, dtype=float), np.stack(means, axis=1))
+
+
+def check_basis(seed: int, arms_of: Callable[[int], Array] = np.eye) -> Checked:
+    """Arms e_i as the remark says, {±1}^d as the proof does."""
+    return Checked(
+        printed=at_least(blind_growth(seed, arms_of), 1.0),
+        corrected=at_least(blind_growth(seed, sign_vectors), 1.0),
+    )
 
 
 def check_sum(seed: int, *, share: float = 3.0) -> Checked:

@@ -33,6 +33,11 @@ def crowded(seed: int) -> Setting:
     return Setting(seed=seed, horizon=300, corruption_budget=50, delay_budget=2500)
 
 
+def mixed(seed: int) -> Setting:
+    """Small budgets, so that some duels are clipped and others are not."""
+    return Setting(seed=seed, horizon=300, corruption_budget=2, delay_budget=25)
+
+
 @lru_cache(maxsize=4)
 def summed(setting: Setting) -> Sums:
     return sums(setting, setting.learner())
@@ -57,9 +62,9 @@ def sums(setting: Setting, learner: DuelingLearner) -> Sums:
     return Sums(weighted, clipped_weighted, clipped, full, every, growth, np.array(path).T)
 
 
-def check_potential(seed: int, learner: DuelingLearner | None = None) -> Checked:
+def check_potential(seed: int, found: Sums | None = None) -> Checked:
     setting = Setting(seed=seed)
-    found = summed(setting) if learner is None else sums(setting, learner)
+    found = found or summed(setting)
     rounds = tuple(range(1, setting.horizon + 1))
     picture = Picture(
         title="The potential against its bound (means over runs)",
@@ -73,41 +78,44 @@ def check_potential(seed: int, learner: DuelingLearner | None = None) -> Checked
     return Checked(printed=always(found.weighted / potential_bound(found.growth)), pictures=(picture,))
 
 
-def check_partial(seed: int) -> Checked:
+def check_partial(seed: int, found: Sums | None = None) -> Checked:
     """Case p = 1: Σ_{ω<1} ‖Δz‖² against (2/κ) ln det, without and with the weights."""
     setting = crowded(seed)
-    found = summed(setting)
+    found = found or summed(setting)
     bound = potential_bound(found.growth) / setting.curvature
     return Checked(printed=always(found.clipped / bound), corrected=always(found.clipped_weighted / bound))
 
 
-def check_full(seed: int) -> Checked:
+def check_full(seed: int, found: Sums | None = None) -> Checked:
     """Case p = ½: Σ over all rounds, as printed, and over the unclipped rounds."""
     setting = crowded(seed)
-    found = summed(setting)
+    found = found or summed(setting)
     bound = np.sqrt(setting.horizon * potential_bound(found.growth) / setting.curvature)
     return Checked(printed=always(found.every / bound), corrected=always(found.full / bound))
 
 
-def check_split(seed: int) -> Checked:
+def check_split(seed: int, found: Sums | None = None) -> Checked:
     """Σ‖Δz‖ ≤ Σ_{ω=1}‖Δz‖ + (1/α)Σ_{ω<1} ω‖Δz‖², with z = z* since y has no noise here."""
-    setting = Setting(seed=seed, horizon=300, corruption_budget=2, delay_budget=25)  # some rounds are clipped
-    found = summed(setting)
+    setting = mixed(seed)
+    found = found or summed(setting)
     return Checked(printed=always(found.every / (found.full + 2.0 * found.clipped_weighted / setting.clip)))
 
 
-def check_generalised(seed: int, *, noisy_coordinates: int | None = None) -> Checked:
-    """The lemma where its premise holds, noise in every direction; z of the paper has none in x."""
+def check_generalised(seed: int, *, noisy_from: int = 2) -> Checked:
+    """The lemma where noise is in every direction; it applies to z = (x, y) if that is so there.
+
+    Of the paper's z only the coordinates from `noisy_from` on, those of y, are noisy.
+    """
     dim, rounds, runs, spread = 4, 400, 400, 0.3
     random = np.random.default_rng([seed, 11])
-    noisy = dim if noisy_coordinates is None else noisy_coordinates
     x = random.uniform(-0.5, 0.5, (runs, rounds, dim))
-    noise = random.choice([-spread, spread], (runs, rounds, dim)) * (np.arange(dim) >= dim - noisy)
-    least = float(np.linalg.eigvalsh(np.einsum("rti,rtj->ij", noise, noise) / (runs * rounds))[0])
+    noise = random.choice([-spread, spread], (runs, rounds, dim))
+    least = _least_variance(noise)
+    here = noise * (np.arange(dim) >= noisy_from)
     inverse, total, growth = np.repeat(np.eye(dim)[None], runs, axis=0), np.zeros(runs), np.zeros(runs)
     for t in range(rounds):
-        here, seen = x[:, t], x[:, t] + noise[:, t]
-        total += np.minimum(1.0, np.einsum("ri,rij,rj->r", here, inverse, here))
+        plain, seen = x[:, t], x[:, t] + noise[:, t]
+        total += np.minimum(1.0, np.einsum("ri,rij,rj->r", plain, inverse, plain))
         moved = np.einsum("rij,rj->ri", inverse, seen)
         grown = 1.0 + np.sum(moved * seen, axis=1)
         growth += np.log(grown)
@@ -116,7 +124,12 @@ def check_generalised(seed: int, *, noisy_coordinates: int | None = None) -> Che
         growth, rounds=rounds, power=1.0, dim=dim, feature_bound=1.0, noise_bound=spread * dim**0.5,
         least_variance=least, confidence=0.05,
     )  # fmt: skip
-    return Checked(printed=rate(total > bound, confidence=0.05), applies=False)
+    return Checked(printed=rate(total > bound, confidence=0.05), applies=_least_variance(here) > 0.0)
+
+
+def _least_variance(noise: Array) -> float:
+    """σ_ε²: the least eigenvalue of E[εεᵀ], noise (R, T, d)."""
+    return float(np.linalg.eigvalsh(np.einsum("rti,rtj->ij", noise, noise) / noise[..., 0].size)[0])
 
 
 CLAIMS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -41,10 +42,13 @@ def played(setting: Setting) -> Parts:
     return parts(setting, setting.learner())
 
 
-def parts(setting: Setting, learner: DuelingLearner, *, width_factor: float = 1.0) -> Parts:
-    """Walk; `width_factor` claims another width than the learner explored with."""
+def parts(
+    setting: Setting, learner: DuelingLearner, *, width_factor: float = 1.0, true: Array | None = None
+) -> Parts:
+    """Walk; `width_factor` and `true` claim another width than was explored with, or another Θ*."""
     worst, sums = np.zeros((5, setting.runs)), np.zeros((3, setting.runs))
-    run, true, M = np.arange(setting.runs), setting.world().theta, setting.norm_bound
+    run, M = np.arange(setting.runs), setting.norm_bound
+    true = setting.world().theta if true is None else true
     for state, step, _ in walk(learner, setting.scenario(), horizon=setting.horizon):
         best, (a, b) = step.expected.argmax(axis=1), step.arms.T
         beta = setting.radius(step.round + 1)
@@ -69,39 +73,28 @@ def parts(setting: Setting, learner: DuelingLearner, *, width_factor: float = 1.
     return Parts(*worst, *sums)
 
 
-def seen(seed: int, learner: DuelingLearner | None = None) -> Parts:
-    setting = served_late(seed)
-    return played(setting) if learner is None else parts(setting, learner)
-
-
-def check_identity(seed: int) -> Checked:
-    found = seen(seed)
+def check_identity(seed: int, found: Parts | None = None) -> Checked:
+    found = found or played(served_late(seed))
     return Checked(printed=always(np.maximum(found.identity, found.split)))
 
 
-def check_first(seed: int, *, width_factor: float = 1.0) -> Checked:
+def check_first(seed: int, found: Parts | None = None) -> Checked:
+    return Checked(printed=always((found or played(served_late(seed))).first))
+
+
+def check_second(seed: int, found: Parts | None = None) -> Checked:
+    return Checked(printed=always((found or played(served_late(seed))).second))
+
+
+def check_third(seed: int, found: Parts | None = None) -> Checked:
     setting = served_late(seed)
-    found = (
-        played(setting)
-        if width_factor == 1.0
-        else parts(setting, setting.learner(), width_factor=width_factor)
-    )
-    return Checked(printed=always(found.first))
+    return Checked(printed=rate((found or played(setting)).third > 1.0, confidence=setting.confidence))
 
 
-def check_second(seed: int) -> Checked:
-    return Checked(printed=always(seen(seed).second))
-
-
-def check_third(seed: int, learner: DuelingLearner | None = None) -> Checked:
+def check_cumulative(seed: int, found: Parts | None = None) -> Checked:
     setting = served_late(seed)
-    return Checked(printed=rate(seen(seed, learner).third > 1.0, confidence=setting.confidence))
-
-
-def check_cumulative(seed: int, *, factor: float = 3.0) -> Checked:
-    setting = served_late(seed)
-    found = seen(seed)
-    bound = factor * setting.radius(setting.horizon) * found.lengths + 4.0 * setting.norm_bound * found.errors
+    found = found or played(setting)
+    bound = 3.0 * setting.radius(setting.horizon) * found.lengths + 4.0 * setting.norm_bound * found.errors
     return Checked(printed=rate(2.0 * found.regret > bound, confidence=setting.confidence))
 
 
@@ -114,33 +107,36 @@ def sizes_of(setting: Setting) -> Sizes:
     )  # fmt: skip
 
 
-def check_upper_bound(seed: int, *, shrink: float = 1.0) -> Checked:
+def _total(sizes: Sizes) -> float:
+    return upper_bound(sizes).total
+
+
+def check_upper_bound(seed: int, bound_of: Callable[[Sizes], float] = _total) -> Checked:
     """Measured regret over the computed bound, with y known in advance so that only A_T is at stake."""
     setting = Setting(seed=seed, horizon=400)
     total = np.zeros(setting.runs)
     run = np.arange(setting.runs)
     for _, step, _ in walk(setting.learner(), setting.scenario(), horizon=setting.horizon):
         total += step.expected.max(axis=1) - 0.5 * step.expected[run[:, None], step.arms].sum(axis=1)
-    bound = shrink * upper_bound(sizes_of(setting)).total
-    return Checked(printed=always(total / bound))
+    return Checked(printed=always(total / bound_of(sizes_of(setting))))
 
 
 CONTEXT_DIMS = np.array([2.0, 4.0, 8.0, 16.0, 32.0])
 
 
-def mapping_cost(seed: int, rate_of_learning: float) -> Array:
-    """(R, n) Σ_t ⟨Θ*, error⟩ for errors of exactly C_0√d_x t^-a along Θ*: n context dimensions."""
+def mapping_cost(seed: int, rate_of_learning: float, *, power: float = 0.5) -> Array:
+    """(R, n) Σ_t ⟨Θ*, error⟩ for errors of exactly C_0 d_x^½ t^-a along Θ*: n context dimensions."""
     random = np.random.default_rng([seed, 13])
     t = np.arange(1, 1001)
     aligned = random.uniform(0.5, 1.0, (40, 1, len(t)))  # the part of the error that Θ* sees
-    errors = np.sqrt(CONTEXT_DIMS)[None, :, None] * t ** (-rate_of_learning)
+    errors = (CONTEXT_DIMS**power)[None, :, None] * t ** (-rate_of_learning)
     return np.sum(aligned * errors, axis=2)
 
 
-def check_mapping_term(seed: int) -> Checked:
+def check_mapping_term(seed: int, *, power: float = 0.5) -> Checked:
     """The exponent of d_x: d_x^a in the theorem, √d_x in its proof; they differ for a < ½."""
     a = 0.25
-    slopes = exponents(CONTEXT_DIMS, mapping_cost(seed, a))
+    slopes = exponents(CONTEXT_DIMS, mapping_cost(seed, a, power=power))
     return Checked(printed=_exponent(slopes, a), corrected=_exponent(slopes, 0.5))
 
 

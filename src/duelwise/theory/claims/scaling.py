@@ -34,7 +34,7 @@ class Game:
     corruption_budget: int = 0
     delay_budget: int = 0
     mean_delay: float = 0.0
-    clip_scale: float = 1.0  # of α
+    width: float = WIDTH
 
     def delay(self) -> DelayModel:
         if self.delay_budget:
@@ -51,17 +51,16 @@ class Game:
         )  # fmt: skip
         delay = radii.delay_complexity(delay_budget=self.delay_budget, mean_delay=self.mean_delay)
         learner = rcdp_ucb(
-            runs=self.runs, seed=self.seed, context_dim=self.context_dim, exploration_width=WIDTH,
-            clip=self.clip_scale * radii.clip(self.context_dim, self.corruption_budget + delay),
+            runs=self.runs, seed=self.seed, context_dim=self.context_dim, exploration_width=self.width,
+            clip=radii.clip(self.context_dim, self.corruption_budget + delay),
             curvature=least_slope(NORM_BOUND), estimate="one-pass",
         )  # fmt: skip
         scenario = Scenario(world, self.delay(), StrategicCorruption(budget=self.corruption_budget))
         return play(learner, scenario, horizon=self.horizon).cumulative[:, at.astype(int) - 1]
 
 
-def growth(seed: int, name: str, sizes: tuple[int, ...], game: Game | None = None) -> Array:
+def growth(base: Game, name: str, sizes: tuple[int, ...]) -> Array:
     """(R, n) final regret while one size grows."""
-    base = game or Game(seed=seed)
     end = np.array([float(base.horizon)])
     games = [replace(base, **{name: size}) for size in sizes]
     return np.concatenate([each.cumulative(end) for each in games], axis=1)
@@ -81,9 +80,9 @@ def law(slopes: Array, stated: float) -> Measured:
     return at_most(slopes, stated)
 
 
-def check_sweep(symbol: str, seed: int, *, game: Game | None = None) -> Checked:
+def check_sweep(symbol: str, base: Game, regret: Array | None = None) -> Checked:
     name, sizes, stated = SWEEPS[symbol]
-    regret = growth(seed, name, sizes, game)
+    regret = growth(base, name, sizes) if regret is None else regret
     x = np.array(sizes, dtype=float)
     measured = law(exponent_of_means(x, regret), stated)
     return Checked(printed=measured, pictures=(_picture(symbol, x, regret, measured, stated),))
@@ -109,18 +108,18 @@ def _picture(symbol: str, x: Array, regret: Array, measured: Measured, stated: f
 ROUNDS = np.round(np.geomspace(1e4, 1e6, 9))
 
 
-def check_horizon(seed: int, *, clip_scale: float = 1.0) -> Checked:
-    game = Game(seed=seed, horizon=int(ROUNDS[-1]), runs=4, corruption_budget=10, clip_scale=clip_scale)
-    regret = game.cumulative(ROUNDS)
-    late = ROUNDS >= 1e5
-    measured = law(exponents(ROUNDS[late], regret[:, late]), 0.5)
+def check_horizon(seed: int, *, rounds: Array = ROUNDS, width: float = WIDTH) -> Checked:
+    game = Game(seed=seed, horizon=int(rounds[-1]), runs=4, corruption_budget=10, width=width)
+    regret = game.cumulative(rounds)
+    late = rounds >= rounds[-1] / 10.0
+    measured = law(exponents(rounds[late], regret[:, late]), 0.5)
     return Checked(
         printed=measured,
-        pictures=(_picture("T", ROUNDS, regret, measured, 0.5), _between(game, regret)),
+        pictures=(_picture("T", rounds, regret, measured, 0.5), _between(game, rounds, regret)),
     )
 
 
-def _between(game: Game, regret: Array) -> Picture:
+def _between(game: Game, rounds: Array, regret: Array) -> Picture:
     """Measured regret between the lower and the upper bound."""
 
     def sizes(t: float) -> Sizes:
@@ -129,7 +128,7 @@ def _between(game: Game, regret: Array) -> Picture:
             norm_bound=NORM_BOUND, curvature=least_slope(NORM_BOUND),
         )  # fmt: skip
 
-    t = tuple(ROUNDS.tolist())
+    t = tuple(rounds.tolist())
     low = [lower_bound(sizes(each)) for each in t]
     return Picture(
         title="Measured regret between the bounds (the lower one is for the worst instance, not for this "
@@ -145,20 +144,20 @@ def _between(game: Game, regret: Array) -> Picture:
     )
 
 
-def check_corruption(seed: int) -> Checked:
-    return check_sweep("C", seed)
+def check_corruption(seed: int, regret: Array | None = None) -> Checked:
+    return check_sweep("C", Game(seed=seed), regret)
 
 
-def check_delay_budget(seed: int) -> Checked:
-    return check_sweep("Λ", seed)
+def check_delay_budget(seed: int, regret: Array | None = None) -> Checked:
+    return check_sweep("Λ", Game(seed=seed), regret)
 
 
-def check_mean_delay(seed: int) -> Checked:
-    return check_sweep("μ", seed)
+def check_mean_delay(seed: int, regret: Array | None = None) -> Checked:
+    return check_sweep("μ", Game(seed=seed), regret)
 
 
-def check_dimension(seed: int) -> Checked:
-    return check_sweep("d", seed, game=Game(seed=seed, corruption_budget=10))
+def check_dimension(seed: int, regret: Array | None = None) -> Checked:
+    return check_sweep("d", Game(seed=seed, corruption_budget=10), regret)
 
 
 CLAIMS = (
