@@ -24,7 +24,7 @@ FOLDER = typer.Option(help="Where curves and records are kept; what is there is 
 @app.command()
 def reproduce(
     figures: Annotated[list[str], typer.Argument(help=FIGURES)],
-    protocol: Annotated[str, typer.Option(help="paper: as published. fair: one treatment, tuned.")] = "paper",
+    protocol: Annotated[str, typer.Option(help="paper, fair, listing-1, theory or appendix.")] = "paper",
     runs: Annotated[
         int | None, typer.Option(help="Seeds of each curve; 10 under paper, 20 under fair.")
     ] = None,

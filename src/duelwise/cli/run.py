@@ -22,6 +22,7 @@ from duelwise.lab.paper.protocols import protocol_named
 from duelwise.lab.play.delays import GaussianDelay, NoDelay, StrategicDelay
 from duelwise.lab.sweep.atomic_files import write_whole
 from duelwise.lab.worlds.mappings import MAPPINGS
+from duelwise.learning.links import LINKS
 from duelwise.learning.post_serving import POST_SERVING
 from duelwise.learning.recipes import RECIPES
 
@@ -51,9 +52,11 @@ def run(
         str | None,
         typer.Option(
             help="paper: published settings (the default), with the paper's network. "
-            "fair: one treatment, tuned on other seeds."
+            "fair: one treatment, tuned on other seeds. "
+            "listing-1, theory, appendix: RCDP-UCB as that part of the paper has it."
         ),
     ] = None,
+    link: Annotated[str, typer.Option(help=f"g: {', '.join(LINKS)}.")] = "logistic",
     json_file: Annotated[Path | None, typer.Option("--json", help="Write everything to this file.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the curves to this PNG, PDF or SVG.")] = None,
 ) -> None:
@@ -73,7 +76,7 @@ def run(
         context_dim=dim, arms=arms, horizon=horizon, runs=runs, seed=seed,
         methods=tuple(name.strip() for name in methods.split(",")),
         post_serving=post_serving or ("mlp" if protocol == "paper" else "spline"),
-        protocol=protocol_named(protocol or "paper"),
+        protocol=protocol_named(protocol or "paper"), link=link,
     )  # fmt: skip
     if plot is not None:
         require("matplotlib", extra="lab", purpose="Drawing")

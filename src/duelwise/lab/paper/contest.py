@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -68,6 +68,7 @@ class Contest:
     methods: tuple[str, ...] = METHODS
     post_serving: str = "spline"
     protocol: Protocol = field(default_factory=PaperProtocol)
+    link: str = "logistic"
 
     @property
     def variant(self) -> str:
@@ -84,6 +85,7 @@ class Contest:
                 context_dim=self.context_dim,
                 arms=self.arms,
                 parameters="published",
+                link=self.link,
             ),
             learners=learners,
             delays={"asked": self.delay},
@@ -103,10 +105,11 @@ class Contest:
     def settled(self, finals: Callable[[Cell], Array]) -> list[Method]:
         """Every method with its settings; `finals` answers for the trials."""
         panel = self.panel()
-        return [
+        chosen = [
             self.protocol.method(panel, name, self.variant, post_serving=self.post_serving, finals=finals)
             for name in self.methods
         ]
+        return chosen if self.link == "logistic" else [replace(method, link=self.link) for method in chosen]
 
 
 def judge(trials: Sequence[Trial], hear: Callable[[], None]) -> Callable[[Cell], Array]:
