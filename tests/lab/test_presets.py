@@ -96,8 +96,10 @@ def test_the_delay_complexity_of_every_regime() -> None:
 def test_run_plays_the_theory_and_another_link() -> None:
     result = CliRunner().invoke(
         app,
-        "run linear --protocol theory --link probit --horizon 12 --runs 2 --dim 3 --arms 3 "
-        "--methods rcdp-ucb,rcdb --delay-budget 9".split(),
+        [
+            *("run", "linear", "--protocol", "theory", "--link", "probit", "--horizon", "12", "--runs", "2"),
+            *("--dim", "3", "--arms", "3", "--methods", "rcdp-ucb,rcdb", "--delay-budget", "9"),
+        ],
     )
     assert result.exit_code == 0, result.output
     assert "rcdp-ucb" in result.output

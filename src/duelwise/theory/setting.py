@@ -9,6 +9,7 @@ from duelwise.lab.play.corruptions import StrategicCorruption
 from duelwise.lab.play.delays import DelayModel, StrategicDelay
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.worlds.linear import LinearWorld
+from duelwise.lab.worlds.mappings import MAPPINGS
 from duelwise.learning import radii
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.recipes import rcdp_ucb
@@ -27,6 +28,7 @@ class Setting:
     arms: int = 6
     mapping: str = "none"
     noise: float = 0.0
+    post_serving: str = "ridge"  # φ̂, where the mapping gives a y
     norm_bound: float = 1.0  # M
     regularisation: float = 1.0  # λ
     confidence: float = 0.05  # δ
@@ -49,7 +51,7 @@ class Setting:
 
     @property
     def post_dim(self) -> int:
-        return self.world().post_dim if self.mapping != "none" else 0
+        return MAPPINGS[self.mapping].post_dim(self.context_dim)
 
     @property
     def dim(self) -> int:
@@ -92,7 +94,8 @@ class Setting:
         """RCDP-UCB with c_t = 2β_t, α = √d/(C + D) and κ = ġ(M)."""
         return rcdp_ucb(
             runs=self.runs, seed=self.seed, context_dim=self.context_dim, post_dim=self.post_dim,
-            exploration_width="theory", clip=self.clip, curvature=self.curvature,
-            regularisation=self.regularisation, corruption_budget=float(self.corruption_budget),
-            delay=self.delay_complexity, norm_bound=self.norm_bound, confidence=self.confidence,
+            post_serving=self.post_serving if self.post_dim else "none", exploration_width="theory",
+            clip=self.clip, curvature=self.curvature, regularisation=self.regularisation,
+            corruption_budget=float(self.corruption_budget), delay=self.delay_complexity,
+            norm_bound=self.norm_bound, confidence=self.confidence,
         )  # fmt: skip
