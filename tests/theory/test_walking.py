@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from duelwise.cli import app
 from duelwise.lab.play.corruptions import StrategicCorruption
 from duelwise.lab.play.delays import GaussianDelay
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import simulate
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.recipes import rcdp_ucb
-from duelwise.theory.monitoring import learning_exponent, monitor
+from duelwise.theory.monitoring import learning_exponent, look_back, monitor
 from duelwise.theory.walking import norm, norms, walk
 
 
@@ -70,3 +72,21 @@ def test_the_exponent_of_a_power_law() -> None:
     t = np.arange(1.0, 3000.0)
     assert learning_exponent(t**-0.4) == pytest.approx(0.4, abs=0.01)
     assert np.isnan(learning_exponent(t[:40] ** -0.4))
+
+
+def test_looking_back_at_a_run_that_was_played() -> None:
+    made, where = learner(post_serving="ridge"), scenario()
+    played = simulate(made, where, horizon=80)
+    found = look_back(made, where.world, played.arms)
+    np.testing.assert_allclose(found.estimate_norm, np.linalg.norm(made.theta, axis=1))
+    assert (found.feature_norm > 3.0).all()
+    assert found.flat_share.mean() > 0.3
+    assert (found.error > 0).all()
+    assert set(found.summary()) == set(vars(found))
+
+
+def test_run_shows_monitors() -> None:
+    words = ["run", "linear", "--horizon", "20", "--runs", "2", "--dim", "3", "--arms", "3", "--monitors"]
+    result = CliRunner().invoke(app, [*words, "--methods", "rcdp-ucb"])
+    assert result.exit_code == 0, result.output
+    assert "Monitors" in result.output

@@ -17,14 +17,18 @@ from duelwise.cli.app import app
 from duelwise.cli.reproduce import run_file
 from duelwise.errors import InvalidInput, require, unknown_name
 from duelwise.lab.cells.problem import sizes
-from duelwise.lab.paper.contest import TASKS, Contest, Standing, compete, judge, ranked
+from duelwise.lab.paper.contest import TASKS, After, Contest, Standing, compete, judge, ranked
 from duelwise.lab.paper.protocols import protocol_named
 from duelwise.lab.play.delays import GaussianDelay, NoDelay, StrategicDelay
+from duelwise.lab.play.scenario import Scenario
+from duelwise.lab.play.simulation import Trajectory
 from duelwise.lab.sweep.atomic_files import write_whole
 from duelwise.lab.worlds.mappings import MAPPINGS
+from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.links import LINKS
 from duelwise.learning.post_serving import POST_SERVING
 from duelwise.learning.recipes import RECIPES
+from duelwise.theory.monitoring import Lookback, look_back
 
 DelayName = Literal["none", "stochastic", "strategic"]
 
@@ -57,6 +61,7 @@ def run(
         ),
     ] = None,
     link: Annotated[str, typer.Option(help=f"g: {', '.join(LINKS)}.")] = "logistic",
+    monitors: Annotated[bool, typer.Option(help="Also show what the runs say of the assumptions.")] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write everything to this file.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw the curves to this PNG, PDF or SVG.")] = None,
 ) -> None:
@@ -80,15 +85,22 @@ def run(
     )  # fmt: skip
     if plot is not None:
         require("matplotlib", extra="lab", purpose="Drawing")
-    standings = hold(contest)
+    looks: dict[str, Lookback] = {}
+
+    def look(name: str, learner: DuelingLearner, scenario: Scenario, trajectory: Trajectory) -> None:
+        looks[name] = look_back(learner, scenario.world, trajectory.arms)
+
+    standings = hold(contest, after=look if monitors else None)
     Console().print(table(standings))
+    if monitors:
+        Console().print(monitors_table(looks))
     if json_file is not None:
         write_json(json_file, contest, standings)
     if plot is not None:
         draw(plot, standings, title=f"{task}: {describe(contest)}")
 
 
-def hold(contest: Contest) -> list[Standing]:
+def hold(contest: Contest, *, after: After | None = None) -> list[Standing]:
     """Play a contest with a live bar: first the protocol's search, then each method."""
     for name in contest.methods:
         if name not in RECIPES:
@@ -113,7 +125,7 @@ def hold(contest: Contest) -> list[Standing]:
             standings.append(
                 compete(
                     contest.panel().problem, method, runs=contest.runs,
-                    progress=lambda done, line=line: bar.update(line, completed=done),
+                    progress=lambda done, line=line: bar.update(line, completed=done), after=after,
                 )
             )  # fmt: skip
     return ranked(standings)
@@ -137,6 +149,14 @@ def table(standings: list[Standing]) -> Table:
             str(place), standing.method.name, f"{told['final_regret_mean']:,.1f}",
             f"{told['final_regret_sd']:,.1f}", f"{told['self_duels']:.0%}", f"{standing.seconds:.2f}",
         )  # fmt: skip
+    return out
+
+
+def monitors_table(looks: dict[str, Lookback]) -> Table:
+    """What the assumptions meet in practice, means over runs."""
+    out = Table("method", *next(iter(looks.values())).summary(), title="Monitors: docs/theory.md")
+    for name, look in looks.items():
+        out.add_row(name, *(f"{value:.3g}" for value in look.summary().values()))
     return out
 
 

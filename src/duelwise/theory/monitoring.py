@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from duelwise.lab.play.scenario import Scenario
+from duelwise.lab.play.world import World
 from duelwise.learning.learner import DuelingLearner
+from duelwise.learning.links import slope
 from duelwise.theory.links import logistic_slope
 from duelwise.theory.walking import walk
 from duelwise.types import Array
@@ -55,6 +58,51 @@ def monitor(learner: DuelingLearner, scenario: Scenario, *, horizon: int, curvat
         served_error=served[:, late:].mean(axis=1),
         error=every[:, late:].mean(axis=1),
     )
+
+
+LAST = 200  # rounds that are looked back at: enough for a share, a few per cent of a run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lookback:
+    """What the end of a run says of the assumptions, one value for each run."""
+
+    flat_share: Array  # (R,) share of the last duels with ġ(⟨Θ̂, Δz⟩) < κ
+    estimate_norm: Array  # (R,) ‖Θ̂‖
+    feature_norm: Array  # (R,) the largest ‖z‖ among the arms
+    served_error: Array  # (R,) mean ‖φ̂ - y‖ on served arms; NaN without y
+    error: Array  # (R,) the same on all arms
+
+    def summary(self) -> dict[str, float]:
+        """Means over runs."""
+        values: dict[str, Array] = vars(self)
+        return {name: float(np.mean(value)) for name, value in values.items()}
+
+
+def look_back(learner: DuelingLearner, world: World, arms: NDArray[np.int32]) -> Lookback:
+    """Look at the last rounds of a run that was played: arms (R, T, 2). The run itself pays nothing."""
+    horizon = arms.shape[1]
+    rounds = range(max(0, horizon - LAST), horizon)
+    run, parts = np.arange(world.runs)[:, None], learner.parts
+    flat, feature, errors = np.zeros(world.runs), np.zeros(world.runs), np.full((2, world.runs), np.nan)
+    if learner.post_dim:
+        errors[...] = 0.0
+    for t in rounds:
+        x = world.contexts(t)
+        y = world.reveal(t, x).y[..., : learner.post_dim]
+        z = np.concatenate([x, y], axis=2)
+        pair = z[run, arms[:, t]]
+        margin = np.sum((pair[:, 0] - pair[:, 1]) * learner.theta, axis=1)
+        slopes = np.array([slope(parts.link, m) for m in margin.tolist()])
+        flat += slopes < parts.curvature
+        feature = np.maximum(feature, np.linalg.norm(z, axis=2).max(axis=1))
+        if learner.post_dim:
+            apart = np.linalg.norm(learner.post_serving.predict(x) - y, axis=2)
+            errors += np.stack([apart[run, arms[:, t]].mean(axis=1), apart.mean(axis=1)])
+    return Lookback(
+        flat_share=flat / len(rounds), estimate_norm=np.linalg.norm(learner.theta, axis=1),
+        feature_norm=feature, served_error=errors[0] / len(rounds), error=errors[1] / len(rounds),
+    )  # fmt: skip
 
 
 def learning_exponent(errors: Array) -> float:

@@ -16,7 +16,9 @@ from duelwise.lab.paper.figures import METHODS, Panel, Task
 from duelwise.lab.paper.protocols import PaperProtocol, Protocol, Trial
 from duelwise.lab.play import rollout
 from duelwise.lab.play.delays import GaussianDelay, NoDelay, StrategicDelay
+from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import Trajectory
+from duelwise.learning.learner import DuelingLearner
 from duelwise.types import Array
 
 TASKS = {
@@ -121,16 +123,24 @@ def judge(trials: Sequence[Trial], hear: Callable[[], None]) -> Callable[[Cell],
     return lambda cell: finals[cell.canonical()]
 
 
+After = Callable[[str, DuelingLearner, Scenario, Trajectory], None]
+"""Called with a method's name when it has played: whoever wants to look at the learner itself."""
+
+
 def compete(
-    problem: Problem, method: Method, *, runs: int, progress: Callable[[int], None] | None = None
-) -> Standing:
+    problem: Problem, method: Method, *, runs: int, progress: Callable[[int], None] | None = None,
+    after: After | None = None,
+) -> Standing:  # fmt: skip
     """Play one method; `progress` hears how many rounds are done."""
     numbers = tuple(range(runs))
     scenario = problem.scenario(numbers)
     learner = method.start(scenario.world, runs=numbers, seed=problem.seed)
     begun = time.perf_counter()
     trajectory = rollout.play(learner, scenario, horizon=problem.horizon, progress=progress)
-    return Standing(method=method, trajectory=trajectory, seconds=time.perf_counter() - begun)
+    standing = Standing(method=method, trajectory=trajectory, seconds=time.perf_counter() - begun)
+    if after is not None:
+        after(method.name, learner, scenario, trajectory)
+    return standing
 
 
 def ranked(standings: Sequence[Standing]) -> list[Standing]:
