@@ -171,7 +171,9 @@ BROKEN: dict[str, Callable[[], Checked]] = {
     "estimation-part": lambda: regret_terms.check_third(
         SEED, parts(true=40.0 * regret_terms.served_late(SEED).world().theta)
     ),
-    "cumulative": lambda: regret_terms.check_cumulative(SEED, parts()._replace(lengths=np.zeros(400))),
+    "cumulative": lambda: regret_terms.check_cumulative(  # a learner that is sure from the start
+        SEED, parts()._replace(lengths=np.zeros(400), errors=np.zeros(400))
+    ),
     "upper-bound": lambda: regret_terms.check_upper_bound(SEED, lambda sizes: math.sqrt(sizes.horizon)),
     "mapping-term": lambda: regret_terms.check_mapping_term(SEED, power=1.0),
     "slope": lambda: assumptions.check_slope(SEED, curvature=0.25),

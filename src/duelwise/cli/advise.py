@@ -90,7 +90,8 @@ def _of_stream(name: str, store: str, *, lies: float, norm_bound: float) -> tupl
         found = read_log(log, context_dim=settings.context_dim, post_dim=settings.post_dim)
     Console().print(
         f"{name}: {found.duels} duels, {found.votes} votes, {found.mean_delay:.1f} rounds late on average, "
-        f"at most {found.most_pending} out at once, ‖Δz‖ up to {found.feature_bound:.3g}."
+        f"at most {found.most_pending} out at once, ‖Δz‖ up to {found.feature_bound:.3g}"
+        + (f", φ̂'s error falls like t^-{found.learning_rate:.2f}." if found.learning_rate > 0.0 else ".")
     )
     return found.sizes(corruption_budget=lies, norm_bound=norm_bound), found.feature_bound
 
