@@ -10,9 +10,10 @@ import pytest
 
 from duelwise.learning import equations, estimation, radii, recipes, selection
 from duelwise.learning.post_serving import POST_SERVING
+from duelwise.theory import bounds
 
 DOCS = Path(__file__).parents[2] / "docs"
-NAME = re.compile(r"`((?:types|learning|lab|randomness|testing|stream|errors)\.[A-Za-z_.]+)`")
+NAME = re.compile(r"`((?:types|learning|lab|randomness|testing|stream|errors|theory)\.[A-Za-z_.]+)`")
 
 
 def named(page: str) -> list[str]:
@@ -53,7 +54,7 @@ def test_a_wrong_name_would_be_noticed(wrong: str) -> None:
     assert not exists(wrong)
 
 
-@pytest.mark.parametrize("module", [equations, radii])
+@pytest.mark.parametrize("module", [equations, radii, bounds])
 def test_every_equation_is_in_the_notation(module: object) -> None:
     assert inspect.ismodule(module)
     short = module.__name__.removeprefix("duelwise.")
@@ -64,6 +65,22 @@ def test_every_equation_is_in_the_notation(module: object) -> None:
     }
     assert len(public) > 5
     assert public - set(named("notation.md")) == set()
+
+
+SYMBOLS = """
+t T K d_x d_y d x_{t,k} 𝒳_t y_{t,k} φ_* ε_{t,k} z_{t,k} z*_{t,k} Θ_* u_{t,k} g ġ l_t γ_t o_t τ_t Λ μ_τ σ C
+k*_t r_t R_T φ̂ ŷ ẑ Θ_t H_t(Θ) Δz_s ω_s α Ṽ_t W̃_t λ κ a_t b_t c_t ℋ_t D_t β_t δ M L 𝒟 η_t ζ_t S_{t,1}
+S_{t,2} S_{t,3} G_t(Θ) 𝒜_t ℰ ℬ_{t,1} ℬ_{t,2} ℬ_{t,3} A_T B_T I_1 I_2 C_0 a 𝒟' ℐ_1 ℐ_2 ℐ_3 σ_κ(x) Δ M̃_t
+L_x L_ε σ_ε p β
+"""
+"""Every symbol that the paper gives a meaning to."""
+
+
+def test_every_symbol_of_the_paper_has_its_row() -> None:
+    lines = (DOCS / "notation.md").read_text().splitlines()
+    cells = " ".join(" ".join(line.split("|")[1:3]) for line in lines if line.startswith("| "))
+    words = set(re.findall(r"(?:\{[^}]*\}|[^\s,=≤{])+", cells))
+    assert [symbol for symbol in re.split(r"\s+", SYMBOLS.strip()) if symbol not in words] == []
 
 
 def test_every_setting_and_part_is_spoken_of() -> None:

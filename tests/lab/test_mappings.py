@@ -16,6 +16,8 @@ WRITTEN_OUT = {
     "piecewise": [-1.0, 0.25, 3.0],
     "interaction": [-0.5, 0.75, -6.0],
     "linear": [-0.875, 1.625, 0.5],
+    "bump": [math.exp(-(a * a + b * b) / 2) for a, b in ((-2.0, 0.25), (0.25, 3.0), (3.0, -2.0))],
+    "rough": [sum(math.cos(2**j * v) / math.sqrt(2) ** j for j in range(14)) for v in X],
 }
 
 

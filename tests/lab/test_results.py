@@ -153,6 +153,45 @@ def test_sublinear_is_an_exponent_below_one(power: float, holds: bool | None) ->
     assert judge(results)[5].holds is holds
 
 
+def verdict_on(finals: dict[tuple[str, str, str], list[float]], claim: str) -> bool | None:
+    return next(verdict for verdict in judge(made_up(finals)) if claim in verdict.claim).holds
+
+
+@pytest.mark.parametrize(("stochastic", "holds"), [(560.0, True), (700.0, False)])
+def test_the_regime_does_not_matter_where_both_cost_the_same(stochastic: float, holds: bool) -> None:
+    finals = {
+        ("1", "Strategic", "rcdp-ucb"): [500.0, 500.0],
+        ("1", "Stochastic", "rcdp-ucb"): [stochastic, stochastic],
+    }
+    assert verdict_on(finals, "delay's regime") is holds
+    assert verdict_on({}, "delay's regime") is None
+
+
+@pytest.mark.parametrize(("means", "holds"), [((400, 450, 500), True), ((400, 500, 450), False)])
+def test_regret_grows_with_a_budget_only_if_it_does_at_every_step(
+    means: tuple[int, ...], holds: bool
+) -> None:
+    delays = {
+        ("E.11", f"Strategic: Λ = {budget}", "rcdp-ucb"): [float(mean), mean + 2.0]
+        for budget, mean in zip(("3,600", "6,400", "10,000"), means, strict=True)
+    }
+    lies = {
+        ("E.10", f"d = 10, C = {budget}", "rcdp-ucb"): [float(mean), mean + 2.0]
+        for budget, mean in zip((10, 15, 20), means, strict=True)
+    }
+    assert verdict_on(delays, "grows with Λ") is holds
+    assert verdict_on(lies, "grows with C") is holds
+    assert verdict_on({}, "grows with C") is None
+
+
+def test_a_sweep_that_lowers_C_as_well_is_not_compared_there() -> None:
+    finals = {
+        ("E.12", f"Strategic: Λ = {budget}", "rcdp-ucb"): [float(mean), mean + 2.0]
+        for budget, mean in (("3,600", 400), ("6,400", 450), ("10,000", 300))
+    }
+    assert verdict_on(finals, "grows with Λ") is True
+
+
 def test_the_networks_cost_is_not_judged_without_its_runs() -> None:
     assert network_cost(made_up({}), made_up(FINALS)).holds is None
 

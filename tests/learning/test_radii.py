@@ -40,6 +40,26 @@ def test_the_radius_is_its_four_terms() -> None:
             ) == pytest.approx(literal)  # fmt: skip
 
 
+def test_the_corrected_radius_is_its_four_terms() -> None:
+    t, d, ridge, kappa = 500, 6, 2.0, 0.1
+    noise = math.sqrt(d * math.log(1 + kappa * t * 4 / (d * ridge)) + 2 * math.log(20)) / (
+        2 * math.sqrt(kappa)
+    )
+    place = {"dim": d, "regularisation": ridge, "curvature": kappa, "confidence": 0.05, "feature_bound": 2.0}
+    assert radii.corrected_statistical_term(t, **place) == pytest.approx(noise)
+    beta = radii.corrected_radius(t, **place, norm_bound=3.0, alpha=0.1, corruption_budget=5, pending=7)
+    assert beta == pytest.approx(noise + math.sqrt(2) * 3 + 0.1 * 12)
+    log = math.log(1000 / 0.05)
+    bound = radii.stochastic_pending_bound(40.0, horizon=1000, confidence=0.05)
+    assert bound == pytest.approx(40 + math.sqrt(80 * log) + log / 3)
+
+
+def test_longer_features_enter_the_printed_radius_as_more_rounds() -> None:
+    place = {"dim": 4, "regularisation": 1.0, "confidence": 0.1}
+    long = radii.statistical_term(10, **place, feature_bound=3.0)
+    assert long == pytest.approx(radii.statistical_term(90, **place))
+
+
 def test_a_radius_for_each_run_is_the_radius_of_each() -> None:
     ridge, alpha = np.array([0.5, 2.0]), np.array([0.1, 0.3])
 

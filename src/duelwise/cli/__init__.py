@@ -9,12 +9,24 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from duelwise.cli import bench, demo, listing, reproduce, run, serve, streams
+from duelwise.cli import advise, bench, demo, listing, reproduce, run, serve, streams, theory
 from duelwise.cli.app import app, furnish
 from duelwise.cli.interrupting import STOPPED
 from duelwise.errors import Conflict, DuelwiseError, InvalidInput, UnknownStream
 
-__all__ = ["app", "bench", "demo", "listing", "main", "reproduce", "run", "serve", "streams"]
+__all__ = [
+    "advise",
+    "app",
+    "bench",
+    "demo",
+    "listing",
+    "main",
+    "reproduce",
+    "run",
+    "serve",
+    "streams",
+    "theory",
+]
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """What Typer raises for a wrong word; newer versions carry it in a package of their own."""

@@ -20,6 +20,7 @@ ROOMS = {
     "reproduce": RESEARCH,
     "run": RESEARCH,
     "theory": RESEARCH,
+    "advise": RESEARCH,
     "streams": STREAMS,
     "serve": SERVICE,
 }

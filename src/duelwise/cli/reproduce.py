@@ -27,7 +27,8 @@ def reproduce(
     protocol: Annotated[
         str,
         typer.Option(
-            help="paper: as published. fair: one treatment, tuned.",
+            help="paper: as published. fair: one treatment, tuned. "
+            "listing-1, theory, appendix: that part of the paper.",
             autocompletion=names(completing.protocols),
         ),
     ] = "paper",

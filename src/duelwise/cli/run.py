@@ -21,14 +21,19 @@ from duelwise.cli.outputs import (
     write_json,
 )
 from duelwise.cli.run_file import FolderOption, run_file
-from duelwise.cli.standings import as_plain, describe, draw, hold, table
+from duelwise.cli.standings import as_plain, describe, draw, hold, monitors_table, table
 from duelwise.errors import InvalidInput, unknown_name
 from duelwise.lab.paper.contest import TASKS, Contest
 from duelwise.lab.paper.protocols import protocol_named
 from duelwise.lab.play.delays import GaussianDelay, NoDelay, StrategicDelay
+from duelwise.lab.play.scenario import Scenario
+from duelwise.lab.play.simulation import Trajectory
 from duelwise.lab.worlds.mappings import MAPPINGS
+from duelwise.learning.core.links import LINKS
+from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.post_serving import POST_SERVING
 from duelwise.learning.recipes import PAPER_FIVE
+from duelwise.theory.monitoring import Lookback, look_back
 
 DelayName = Literal["none", "stochastic", "strategic"]
 WRITTEN = ("task", "json_file", "plot", "html", "quiet", "folder")  # what a TOML file does not settle itself
@@ -73,10 +78,13 @@ def run(
         str | None,
         typer.Option(
             help="paper: published settings (the default), with the paper's network. "
-            "fair: one treatment, tuned on other seeds.",
+            "fair: one treatment, tuned on other seeds. "
+            "listing-1, theory, appendix: RCDP-UCB as that part of the paper has it.",
             autocompletion=names(protocols),
         ),
     ] = None,
+    link: Annotated[str, typer.Option(help=f"g: {', '.join(LINKS)}.")] = "logistic",
+    monitors: Annotated[bool, typer.Option(help="Also show what the runs say of the assumptions.")] = False,
     folder: FolderOption = Path("results"),
     json_file: JsonOption = None,
     plot: PlotOption = None,
@@ -103,12 +111,19 @@ def run(
         context_dim=dim, arms=arms, horizon=horizon, runs=runs, seed=seed,
         methods=tuple(name.strip() for name in methods.split(",")),
         post_serving=post_serving or ("mlp" if protocol == "paper" else "spline"),
-        protocol=protocol_named(protocol or "paper"),
+        protocol=protocol_named(protocol or "paper"), link=link,
     )  # fmt: skip
+    looks: dict[str, Lookback] = {}
+
+    def look(name: str, learner: DuelingLearner, scenario: Scenario, trajectory: Trajectory) -> None:
+        looks[name] = look_back(learner, scenario.world, trajectory.arms)
+
     with interruptible("Nothing is kept of a contest that did not end; reproduce keeps every curve."):
-        standings = hold(contest, quiet=quiet)
+        standings = hold(contest, quiet=quiet, after=look if monitors else None)
     out = console(quiet=quiet, json=json_file)
     out.print(table(standings))
+    if monitors:
+        out.print(monitors_table(looks))
     write_json(json_file, lambda: as_plain(contest, standings))
     draw(standings, title=f"{task}: {describe(contest)}", plot=plot, html=html)
     for path in (plot, html):

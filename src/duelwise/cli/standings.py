@@ -12,12 +12,13 @@ from rich.text import Text
 
 from duelwise.errors import InvalidInput, unknown_name
 from duelwise.lab.cells.codec import Plain
-from duelwise.lab.paper.contest import Contest, Standing, compete, judge, ranked
+from duelwise.lab.paper.contest import After, Contest, Standing, compete, judge, ranked
 from duelwise.lab.sweep.forecast import forecast, refuse_too_large
 from duelwise.learning.recipes import RECIPES
+from duelwise.theory.monitoring import Lookback
 
 
-def hold(contest: Contest, *, quiet: bool = False) -> list[Standing]:
+def hold(contest: Contest, *, quiet: bool = False, after: After | None = None) -> list[Standing]:
     """Play a contest with a live bar: first the protocol's search, then each method."""
     for name in contest.methods:
         if name not in RECIPES:
@@ -47,7 +48,7 @@ def hold(contest: Contest, *, quiet: bool = False) -> list[Standing]:
             standings.append(
                 compete(
                     contest.panel().problem, method, runs=contest.runs,
-                    progress=lambda done, line=line: bar.update(line, completed=done),
+                    progress=lambda done, line=line: bar.update(line, completed=done), after=after,
                 )
             )  # fmt: skip
     return ranked(standings)
@@ -82,6 +83,14 @@ def table(standings: list[Standing]) -> Table:
     out = Table("", *HEAD)
     for place, row in enumerate(rows(standings), start=1):
         out.add_row(str(place), *row)
+    return out
+
+
+def monitors_table(looks: dict[str, Lookback]) -> Table:
+    """What the assumptions meet in practice, means over runs."""
+    out = Table("method", *next(iter(looks.values())).summary(), title="Monitors: docs/theory.md")
+    for name, look in looks.items():
+        out.add_row(name, *(f"{value:.3g}" for value in look.summary().values()))
     return out
 
 

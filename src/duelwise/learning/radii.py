@@ -35,10 +35,16 @@ def clip(dim: int, error_budget: float) -> float:
     return float(np.sqrt(dim)) / error_budget if error_budget else np.inf
 
 
+def stochastic_pending_bound(mean_delay: float, *, horizon: int, confidence: float) -> float:
+    """μ + √(2μ ℓ) + ℓ/3, ℓ = ln(T/δ): votes out at any time of T rounds, independent delays, Bernstein."""
+    log = math.log(horizon / confidence)
+    return mean_delay + math.sqrt(2.0 * mean_delay * log) + log / 3.0
+
+
 @also_compiled
-def noise_term(round: float, dim: int, ridge: Any, confidence: float) -> Any:
-    """½ √(d ln((1 + t/(dλ))/δ)), the first term of β_t in Lemma 1."""
-    return 0.5 * np.sqrt(dim * np.log((1.0 + round / (dim * ridge)) / confidence))
+def noise_term(growth: Any, dim: int, ridge: Any, confidence: float) -> Any:
+    """½ √(d ln((1 + tL²/(dλ))/δ)), growth = tL²: the first term of β_t in Lemma 1."""
+    return 0.5 * np.sqrt(dim * np.log((1.0 + growth / (dim * ridge)) / confidence))
 
 
 @also_compiled
@@ -53,21 +59,50 @@ def bias_terms(ridge: Any, norm_bound: float, alpha: Any, wrong: Any) -> Any:
     return np.sqrt(ridge) * norm_bound + alpha * wrong
 
 
-def statistical_term(round: float, *, dim: int, regularisation: float | Array, confidence: float) -> Array:
-    """½ √(d ln((1 + t/(dλ))/δ)), the first term of β_t in Lemma 1."""
-    return noise_term(round, dim, np.asarray(regularisation), confidence)
+def statistical_term(
+    round: float, *, dim: int, regularisation: float | Array, confidence: float, feature_bound: float = 1.0
+) -> Array:
+    """½ √(d ln((1 + tL²/(dλ))/δ)), the first term of β_t in Lemma 1; the main text has L = 1."""
+    return noise_term(round * feature_bound**2, dim, np.asarray(regularisation), confidence)
+
+
+def corrected_statistical_term(
+    round: float | Array, *, dim: int, regularisation: float | Array, curvature: float | Array,
+    confidence: float, feature_bound: float = 1.0,
+) -> Array:  # fmt: skip
+    """√(d ln(1 + κtL²/(dλ)) + 2 ln(1/δ))/(2√κ): what the self-normalised bound gives."""
+    growth = np.log1p(np.asarray(curvature) * round * feature_bound**2 / (dim * np.asarray(regularisation)))
+    return np.sqrt(dim * growth + 2.0 * math.log(1.0 / confidence)) / (2.0 * np.sqrt(curvature))
 
 
 def radius(
     round: float, *, dim: int, regularisation: float | Array, confidence: float, norm_bound: float,
     alpha: float | Array, corruption_budget: float, delay: float, delay_factor: float = 1.0,
+    feature_bound: float = 1.0,
 ) -> Array:  # fmt: skip
-    """(7): β_t = ½√(d ln((1 + t/(dλ))/δ)) + √λ M + αC + αD.
+    """(7): β_t = ½√(d ln((1 + tL²/(dλ))/δ)) + √λ M + αC + αD.
 
-    `delay_factor` is 1 in the main text and 3 in the appendix; 1 is right.
+    `delay_factor` is 1 in the main text and 3 in the appendix; 1 is right. The main text has L = 1.
     """
     ridge, wrong = np.asarray(regularisation), np.asarray(corruption_budget + delay_factor * delay)
-    return noise_term(round, dim, ridge, confidence) + bias_terms(ridge, norm_bound, np.asarray(alpha), wrong)
+    noise = noise_term(round * feature_bound**2, dim, ridge, confidence)
+    return noise + bias_terms(ridge, norm_bound, np.asarray(alpha), wrong)
+
+
+def corrected_radius(
+    round: float | Array, *, dim: int, regularisation: float | Array, curvature: float | Array,
+    confidence: float, norm_bound: float, alpha: float | Array, corruption_budget: float,
+    pending: float | Array, feature_bound: float = 1.0,
+) -> Array:  # fmt: skip
+    """β_t = √(d ln(1 + κtL²/(dλ)) + 2 ln(1/δ))/(2√κ) + √λ M + αC + αP.
+
+    P bounds the votes out at any time: `pending_bound` of Λ, or `stochastic_pending_bound` of μ_τ.
+    """
+    noise = corrected_statistical_term(
+        round, dim=dim, regularisation=regularisation, curvature=curvature, confidence=confidence,
+        feature_bound=feature_bound,
+    )  # fmt: skip
+    return noise + np.sqrt(regularisation) * norm_bound + alpha * (corruption_budget + pending)
 
 
 def observed_radius(

@@ -5,16 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Literal, cast, get_args
 
 from duelwise.errors import InvalidInput
 from duelwise.lab.cells.codec import Plain, Table, decode, encode, table_at
+from duelwise.lab.cells.presets import PresetName, preset_options
 from duelwise.lab.cells.problem import Problem, decode_problem
 from duelwise.lab.play.checks import check_name, check_whole
 from duelwise.lab.play.world import World
+from duelwise.learning.core.links import LINKS
 from duelwise.learning.learner import DuelingLearner, FeaturesName, GeometryName
 from duelwise.learning.post_serving import POST_SERVING
-from duelwise.learning.recipes import PAPER_FIVE, RECIPES, Options, recipe
+from duelwise.learning.recipes import (
+    PAPER_CORRUPTION,
+    PAPER_ERROR_BUDGET,
+    PAPER_FIVE,
+    RECIPES,
+    Options,
+    recipe,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +32,8 @@ class Method:
 
     name: str
     post_serving: str = "none"  # "none": it sees only what is known before serving
-    exploration_width: float | None = None
+    preset: PresetName = "paper"
+    exploration_width: float | Literal["theory", "data"] | None = None
     clip: float | None = None
     curvature: float | None = None
     regularisation: float | None = None
@@ -31,10 +41,23 @@ class Method:
     features: FeaturesName | None = None
     geometry: GeometryName | None = None
     distinct_pair: bool | None = None
+    link: str | None = None
+    corruption_budget: float | None = None  # C, where the width or the preset needs it
+    delay: float | None = None  # D, likewise
+    norm_bound: float | None = None  # M, likewise
+    confidence: float | None = None  # δ, likewise
 
     def __post_init__(self) -> None:
         check_name("method", self.name, RECIPES)
         check_name("post-serving model", self.post_serving, POST_SERVING)
+        check_name("preset", self.preset, get_args(PresetName))
+        if self.link is not None:
+            check_name("link", self.link, LINKS)
+        if self.preset != "paper" and self.name != "rcdp-ucb":
+            raise InvalidInput(
+                f"{self.name} has no preset {self.preset!r}: Listing 1 and the theory are rcdp-ucb's. "
+                "Leave the preset out, or name single settings."
+            )
 
     def start(self, world: World, *, runs: tuple[int, ...], seed: int) -> DuelingLearner:
         """A fresh learner that fits the world."""
@@ -46,12 +69,24 @@ class Method:
             "post_dim": world.post_dim if learns else 0,
             "post_serving": self.post_serving if learns else "none",
         }
-        return recipe(self.name)(**cast(Options, {**place, **self.told()}))
+        reading = preset_options(
+            self.preset,
+            dim=place["context_dim"] + place.get("post_dim", 0),
+            corruption_budget=_or(self.corruption_budget, PAPER_CORRUPTION),
+            delay=_or(self.delay, PAPER_ERROR_BUDGET - PAPER_CORRUPTION),
+            norm_bound=_or(self.norm_bound, 1.0),
+        )
+        told = {k: v for k, v in self.told().items() if not (k == "delay" and self.preset == "appendix")}
+        return recipe(self.name)(**cast(Options, {**reading, **place, **told}))
 
     def told(self) -> dict[str, Plain]:
         """What replaces the preset."""
-        own = ("name", "post_serving")
+        own = ("name", "post_serving", "preset")
         return {name: value for name, value in encode(self).items() if value is not None and name not in own}
+
+
+def _or(given: float | None, default: float) -> float:
+    return default if given is None else given
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,6 +30,7 @@ from duelwise.lab.play.delays import (
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.world import World
 from duelwise.lab.worlds.answers import Answers
+from duelwise.lab.worlds.hard import BasisArms, Hypercube, UnitBall
 from duelwise.lab.worlds.labelled import Labelled, Spreadsheet
 from duelwise.lab.worlds.linear import LinearWorld, Parameters, Scaling, check_linear
 from duelwise.lab.worlds.mappings import mapping_named
@@ -67,6 +68,7 @@ class Synthetic:
     parameters: Parameters = "drawn"
     noise: float = 0.0
     link: str = "logistic"
+    norm_bound: float = 1.0
 
     def __post_init__(self) -> None:
         mapping_named(self.mapping)
@@ -79,6 +81,7 @@ class Synthetic:
         return LinearWorld(
             runs=runs, seed=seed, mapping=self.mapping, context_dim=self.context_dim, arms=self.arms,
             scaling=self.scaling, parameters=self.parameters, noise=self.noise, link=self.link,
+            norm_bound=self.norm_bound,
         )  # fmt: skip
 
     def data_digest(self) -> str:
@@ -91,6 +94,9 @@ WORLDS: dict[str, type[WorldSettings]] = {
     "spreadsheet": Spreadsheet,
     "answers": Answers,
     "train-choices": TrainChoices,
+    "hypercube": Hypercube,
+    "unit-ball": UnitBall,
+    "basis": BasisArms,
 }
 DELAYS: dict[str, type[DelaySettings]] = {
     "none": NoDelay,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,8 +16,10 @@ from duelwise.lab.paper.figures import METHODS, Panel, Task
 from duelwise.lab.paper.protocols import PaperProtocol, Protocol, Trial, learnt
 from duelwise.lab.play import compiled_loop
 from duelwise.lab.play.delays import GaussianDelay, NoDelay, StrategicDelay
+from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import Trajectory
 from duelwise.lab.sweep.forecast import Work
+from duelwise.learning.learner import DuelingLearner
 from duelwise.types import Array
 
 TASKS = {
@@ -69,6 +71,7 @@ class Contest:
     methods: tuple[str, ...] = METHODS
     post_serving: str = "spline"
     protocol: Protocol = field(default_factory=PaperProtocol)
+    link: str = "logistic"
 
     @property
     def variant(self) -> str:
@@ -85,6 +88,7 @@ class Contest:
                 context_dim=self.context_dim,
                 arms=self.arms,
                 parameters="published",
+                link=self.link,
             ),
             learners=learners,
             delays={"asked": self.delay},
@@ -123,10 +127,11 @@ class Contest:
     def settled(self, finals: Callable[[Cell], Array]) -> list[Method]:
         """Every method with its settings; `finals` answers for the trials."""
         panel = self.panel()
-        return [
+        chosen = [
             self.protocol.method(panel, name, self.variant, post_serving=self.post_serving, finals=finals)
             for name in self.methods
         ]
+        return chosen if self.link == "logistic" else [replace(method, link=self.link) for method in chosen]
 
 
 def judge(trials: Sequence[Trial], hear: Callable[[], None]) -> Callable[[Cell], Array]:
@@ -138,16 +143,24 @@ def judge(trials: Sequence[Trial], hear: Callable[[], None]) -> Callable[[Cell],
     return lambda cell: finals[cell.canonical()]
 
 
+After = Callable[[str, DuelingLearner, Scenario, Trajectory], None]
+"""Called with a method's name when it has played: whoever wants to look at the learner itself."""
+
+
 def compete(
-    problem: Problem, method: Method, *, runs: int, progress: Callable[[int], None] | None = None
-) -> Standing:
+    problem: Problem, method: Method, *, runs: int, progress: Callable[[int], None] | None = None,
+    after: After | None = None,
+) -> Standing:  # fmt: skip
     """Play one method; `progress` hears how many rounds are done."""
     numbers = tuple(range(runs))
     scenario = problem.scenario(numbers)
     learner = method.start(scenario.world, runs=numbers, seed=problem.seed)
     begun = time.perf_counter()
     trajectory = compiled_loop.play(learner, scenario, horizon=problem.horizon, progress=progress)
-    return Standing(method=method, trajectory=trajectory, seconds=time.perf_counter() - begun)
+    standing = Standing(method=method, trajectory=trajectory, seconds=time.perf_counter() - begun)
+    if after is not None:
+        after(method.name, learner, scenario, trajectory)
+    return standing
 
 
 def ranked(standings: Sequence[Standing]) -> list[Standing]:

@@ -4,6 +4,8 @@
 `fair`: one estimator (full MLE), observed features, one φ̂, one geometry (V of all served
 duels) and one κ for all; exploration width and clip of each method chosen by the same
 search on held-out seeds; self-duels allowed and forbidden are both run.
+`listing-1`, `theory`, `appendix`: as published, but RCDP-UCB as that part of the paper has it,
+with the C and D of each panel.
 """
 
 from __future__ import annotations
@@ -15,9 +17,13 @@ from itertools import product
 from typing import Protocol as Interface
 
 from duelwise.errors import unknown_name
+from duelwise.lab.cells.codec import encode
 from duelwise.lab.cells.experiment import Cell, Method
-from duelwise.lab.cells.problem import Problem, sizes
+from duelwise.lab.cells.presets import PresetName
+from duelwise.lab.cells.problem import DelaySettings, Problem, sizes
 from duelwise.lab.paper.figures import CORRUPTION, HORIZON, Panel, Task
+from duelwise.lab.play.delays import UNLIMITED
+from duelwise.learning.radii import delay_complexity
 from duelwise.learning.recipes import PAPER_CURVATURE, PAPER_ERROR_BUDGET
 from duelwise.types import Array
 
@@ -74,6 +80,37 @@ class PaperProtocol:
 
     def method(self, panel: Panel, name: str, variant: str, *, post_serving: str, finals: Finals) -> Method:
         return Method(name=name, post_serving=learnt(panel.task, name, post_serving))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PresetProtocol:
+    """As published, but RCDP-UCB read from another part of the paper."""
+
+    name: PresetName
+    variants: tuple[str, ...] = ("as published",)
+
+    def search(self, panels: Iterable[Panel], *, post_serving: str) -> list[Trial]:
+        return []
+
+    def method(self, panel: Panel, name: str, variant: str, *, post_serving: str, finals: Finals) -> Method:
+        method = Method(name=name, post_serving=learnt(panel.task, name, post_serving))
+        if name != "rcdp-ucb":
+            return method
+        problem = panel.problem
+        return replace(
+            method,
+            preset=self.name,
+            corruption_budget=float(problem.corruption.budget),
+            delay=delay_complexity_of(problem.delay),
+        )
+
+
+def delay_complexity_of(delay: DelaySettings) -> float:
+    """D = max(√Λ, μ) of a delay model: the budget where there is one, else the mean it states."""
+    if delay.budget < UNLIMITED:
+        return delay_complexity(delay_budget=delay.budget)
+    stated = encode(delay)
+    return float(next((value for value in stated.values() if isinstance(value, int | float)), 0.0))
 
 
 SELF_DUELS, DISTINCT = "self-duels allowed", "distinct pairs"
@@ -149,7 +186,13 @@ def tuned(method: Method, problem: Problem, width: float, rule: str | None) -> M
     return replace(method, exploration_width=width, clip=clip)
 
 
-PROTOCOLS: dict[str, Protocol] = {"paper": PaperProtocol(), "fair": FairProtocol()}
+PROTOCOLS: dict[str, Protocol] = {
+    "paper": PaperProtocol(),
+    "fair": FairProtocol(),
+    "listing-1": PresetProtocol(name="listing-1"),
+    "theory": PresetProtocol(name="theory"),
+    "appendix": PresetProtocol(name="appendix"),
+}
 
 
 def protocol_named(name: str) -> Protocol:

@@ -58,7 +58,10 @@ class Kept(NamedTuple):
 def play(
     learner: Learner, scenario: Scenario | World, *, horizon: int, progress: Progress | None = None
 ) -> Trajectory:
-    """`rollout` where every part offers a kernel, else `simulate`: the same numbers. A world alone is honest."""
+    """`rollout` where every part offers a kernel, else `simulate`: the same numbers.
+
+    A world alone is played with votes that are neither late nor lies.
+    """
     scenario = as_scenario(scenario)
     if type(learner) is DuelingLearner and is_compiled(learner, scenario):
         return rollout(learner, scenario, horizon=horizon, progress=progress)

@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from duelwise.lab.paper.figures import FIGURES
+from duelwise.lab.report.budget_claims import judge_budgets
 from duelwise.lab.report.results import Results, interval
 from duelwise.lab.report.style import NAMES
+from duelwise.lab.report.verdicts import NEGLIGIBLE, OURS, RIVAL, STABLE, Verdict
 from duelwise.types import Array, IntArray
 
-OURS, RIVAL = "rcdp-ucb", "rcdb"
 PANELS = sum(len(figure.panels) for figure in FIGURES.values())
 COMPARED = sum(len(panel.methods) > 1 for figure in FIGURES.values() for panel in figure.panels)
 """Panels of the paper, and those of them that compare methods."""
-STABLE = 1.25
-"""`stable` is no number in the paper; here: the largest mean is at most this times the smallest."""
-NEGLIGIBLE = 0.10
-"""Nor is `negligible`; here: at most this share of the time of a run."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
-    """A claim, whether the data bear it out, and the count or number that says so.
-
-    A claim about every panel is refuted by one panel, and borne out only by all of them: on a few
-    that agree it is not judged.
-    """
-
-    claim: str
-    holds: bool | None  # None: the data at hand cannot say
-    evidence: str
 
 
 def judge(results: Results) -> list[Verdict]:
@@ -44,6 +27,7 @@ def judge(results: Results) -> list[Verdict]:
         _stable_in_arms(results),
         _stable_in_variance(results),
         _sublinear(results),
+        *judge_budgets(results),
     ]
 
 

@@ -7,10 +7,10 @@ from duelwise.lab.cells.problem import CORRUPTIONS, DELAYS, WORLDS
 from duelwise.lab.paper.figures import Panel
 from duelwise.lab.paper.published import agrees, published
 from duelwise.lab.paper.records import Record
-from duelwise.lab.report.claims import OURS
 from duelwise.lab.report.results import Line, Results
 from duelwise.lab.report.style import name_of
 from duelwise.lab.report.tables import Table
+from duelwise.lab.report.verdicts import OURS
 
 BASE_FIGURES = ("1", "2", "3")  # the settings whose published numbers are known
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.paper.records import OWN, Record
-from duelwise.lab.report.claims import OURS, RIVAL, Verdict, judge, network_cost
+from duelwise.lab.report.claims import judge, network_cost
 from duelwise.lab.report.comparison import BASE_FIGURES, published_table
 from duelwise.lab.report.results import Contrast, Results
 from duelwise.lab.report.tables import Table, finals_table
+from duelwise.lab.report.verdicts import OURS, RIVAL, Verdict
 
 WORDS = {True: "holds", False: "does not hold", None: "not judged"}
 

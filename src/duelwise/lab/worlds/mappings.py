@@ -77,6 +77,17 @@ def _linear(x: Array) -> Array:
     return 0.5 * (x + np.roll(x, -1, axis=-1))
 
 
+def _bump(x: Array) -> Array:
+    return np.exp(-0.5 * (x * x + np.roll(x, -1, axis=-1) ** 2))
+
+
+def _rough(x: Array) -> Array:
+    return sum((2.0 ** (-j / 2) * np.cos(2.0**j * x) for j in range(ROUGH_TERMS)), np.zeros_like(x))
+
+
+ROUGH_TERMS = 14  # the finest wave is shorter than the distance of any two served items
+
+
 MAPPINGS: dict[str, Mapping] = {
     mapping.name: mapping
     for mapping in (
@@ -90,5 +101,7 @@ MAPPINGS: dict[str, Mapping] = {
         ),  # -1 below 0, x above: a jump, a kink
         Mapping(name="interaction", function=_interaction, largest=math.pi**2),  # x_i x_{i+1}: not additive
         Mapping(name="linear", function=_linear, largest=math.pi),  # (x_i + x_{i+1}) / 2
+        Mapping(name="bump", function=_bump, largest=1.0),  # exp(-(x_i² + x_{i+1}²)/2): in a Gaussian RKHS
+        Mapping(name="rough", function=_rough, largest=3.5),  # Σ 2^{-j/2} cos(2^j x): Hölder ½, no slope
     )
 }

@@ -218,8 +218,10 @@ def look(handle: Handle[Core], round: int) -> tuple[int, int, IntArray, Array, A
     runs, d = p.dz.shape[0], p.dz.shape[2]
     arms, dz = np.empty((runs, 2), dtype=np.int64), np.empty((runs, d))
     weight, leverage, slots = np.empty(runs), np.empty(runs), np.empty(runs, dtype=np.int64)
-    run: IntArray = np.arange(runs)
-    verdict, at = _find_all(p, run, np.full(runs, round), slots)
+    run, rounds = np.empty(runs, dtype=np.int64), np.empty(runs, dtype=np.int64)
+    for r in range(runs):
+        run[r], rounds[r] = r, round
+    verdict, at = _find_all(p, run, rounds, slots)
     if verdict == FINE:
         for r in range(runs):
             slot = int(slots[r])

@@ -1,0 +1,92 @@
+"""A walk is the simulation, seen from outside; monitors read it."""
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from duelwise.cli import app
+from duelwise.lab.play.corruptions import StrategicCorruption
+from duelwise.lab.play.delays import GaussianDelay
+from duelwise.lab.play.scenario import Scenario
+from duelwise.lab.play.simulation import simulate
+from duelwise.lab.worlds.linear import LinearWorld
+from duelwise.learning.recipes import rcdp_ucb
+from duelwise.theory.monitoring import learning_exponent, look_back, monitor
+from duelwise.theory.walking import norm, norms, walk
+
+
+def scenario(mapping: str = "abs") -> Scenario:
+    world = LinearWorld(
+        runs=3, context_dim=3, arms=4, mapping=mapping, noise=0.1 if mapping != "none" else 0.0
+    )
+    return Scenario(world, GaussianDelay(mean=5, std=3), StrategicCorruption(budget=4))
+
+
+def learner(post_dim: int = 3, **other: object):
+    return rcdp_ucb(runs=3, context_dim=3, post_dim=post_dim, **other)
+
+
+def test_a_walk_takes_the_steps_of_the_plain_loop() -> None:
+    played = simulate(learner(), scenario(), horizon=60)
+    walked = [step for _, step, _ in walk(learner(), scenario(), horizon=60)]
+    np.testing.assert_array_equal(np.stack([step.arms for step in walked], axis=1), played.arms)
+
+
+def test_history_knows_what_is_out_and_what_was_a_lie() -> None:
+    for _, step, history in walk(learner(), scenario(), horizon=60):
+        out = np.isnan(history.told[:, : history.length]).sum(axis=1)
+        np.testing.assert_array_equal(out, step.pending)
+    told, honest = history.told[:, :40], history.honest[:, :40]
+    lies = np.nansum(told != honest, axis=1) - np.isnan(told).sum(axis=1)
+    np.testing.assert_array_equal(lies, 4)
+
+
+def test_norms_are_quadratic_forms() -> None:
+    random = np.random.default_rng(0)
+    A = random.standard_normal((2, 3, 3))
+    A = A @ A.transpose(0, 2, 1)
+    v = random.standard_normal((2, 5, 3))
+    literal = np.array([[np.sqrt(x @ a @ x) for x in each] for a, each in zip(A, v, strict=True)])
+    np.testing.assert_allclose(norms(v, A), literal)
+    np.testing.assert_allclose(norm(v[:, 0], A), literal[:, 0])
+
+
+def test_monitors_say_what_the_assumptions_miss() -> None:
+    found = monitor(learner(post_serving="ridge"), scenario(), horizon=150, curvature=0.25)
+    assert found.flat_share.mean() > 0.4  # κ = ¼ is the largest slope
+    assert (found.largest_feature > 3.0).all()  # not ≤ ½
+    assert (found.largest_estimate > 0.0).all()
+    assert np.isfinite(found.learning_rate).all()
+    assert (found.error > 0).all()
+    assert set(found.summary()) == set(vars(found))
+
+
+def test_without_a_late_context_there_is_nothing_to_learn() -> None:
+    found = monitor(learner(post_dim=0), scenario("none"), horizon=30, curvature=0.01)
+    assert np.isnan(found.learning_rate).all()
+    assert np.isnan(found.error).all()
+    np.testing.assert_array_equal(found.flat_share, 0.0)
+
+
+def test_the_exponent_of_a_power_law() -> None:
+    t = np.arange(1.0, 3000.0)
+    assert learning_exponent(t**-0.4) == pytest.approx(0.4, abs=0.01)
+    assert np.isnan(learning_exponent(t[:40] ** -0.4))
+
+
+def test_looking_back_at_a_run_that_was_played() -> None:
+    made, where = learner(post_serving="ridge"), scenario()
+    played = simulate(made, where, horizon=80)
+    found = look_back(made, where.world, played.arms)
+    np.testing.assert_allclose(found.estimate_norm, np.linalg.norm(made.theta, axis=1))
+    assert (found.feature_norm > 3.0).all()
+    assert found.flat_share.mean() > 0.3
+    assert (found.error > 0).all()
+    assert set(found.summary()) == set(vars(found))
+
+
+def test_run_shows_monitors() -> None:
+    words = ["run", "linear", "--horizon", "20", "--runs", "2", "--dim", "3", "--arms", "3", "--monitors"]
+    result = CliRunner().invoke(app, [*words, "--methods", "rcdp-ucb"])
+    assert result.exit_code == 0, result.output
+    assert "Monitors" in result.output
