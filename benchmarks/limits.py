@@ -29,8 +29,8 @@ from benchmarks.timing import seconds, write_between_marks
 from duelwise.lab.play.compiled_loop import play
 from duelwise.learning.estimation import MaximumLikelihood
 from duelwise.learning.learner import DuelingLearner
+from duelwise.learning.post_serving import KernelModel
 from duelwise.learning.post_serving.network import train
-from duelwise.learning.post_serving.spline import SplineModel
 from duelwise.learning.recipes import rcdp_ucb
 from duelwise.types import Array, IntArray
 
@@ -176,8 +176,8 @@ def _pass(dim: int, learner: DuelingLearner) -> Limit:
 def _spline() -> list[Limit]:
     learner = _played("abs", "spline", runs=RUNS)
     model = learner.post_serving
-    assert isinstance(model, SplineModel)
-    inverse, coefficients = model.fit.inverse[0].copy(), model.fit.coefficients[0].copy()
+    assert isinstance(model, KernelModel)
+    inverse, coefficients = model.state.inverse[0].copy(), model.state.coefficients[0].copy()
     width, dim = len(inverse), learner.context_dim
     knots = width // dim
     place = np.arange(dim) * knots + knots // 2

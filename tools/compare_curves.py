@@ -33,7 +33,9 @@ def same(one: pa.Table, other: pa.Table) -> bool:
     """Bit for bit, column for column."""
     return one.column_names == other.column_names and all(
         np.array_equal(
-            np.asarray(one[name].to_numpy().tolist()), np.asarray(other[name].to_numpy().tolist()), equal_nan=True
+            np.asarray(one[name].to_numpy().tolist()),
+            np.asarray(other[name].to_numpy().tolist()),
+            equal_nan=True,
         )
         for name in one.column_names
     )

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from duelwise.learning import equations, estimation, radii, recipes, selection
+from duelwise.learning import estimation, radii, recipes, selection
+from duelwise.learning.core import equations
 from duelwise.learning.post_serving import POST_SERVING
 from duelwise.theory import bounds
 
@@ -48,7 +49,12 @@ def test_what_a_page_names_exists(page: str) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    ["types.Duel.z", "learning.equations.third_arm", "learning.learner.DuelingLearner.alpha", "lab.no.x"],
+    [
+        "types.Duel.z",
+        "learning.core.equations.third_arm",
+        "learning.learner.DuelingLearner.alpha",
+        "lab.no.x",
+    ],
 )
 def test_a_wrong_name_would_be_noticed(wrong: str) -> None:
     assert not exists(wrong)

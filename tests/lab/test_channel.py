@@ -92,7 +92,7 @@ def test_every_vote_arrives_once_in_order_within_budget(
         votes = channel.arrivals(t)
         for r in range(runs):
             assert np.all(np.diff(votes.round[votes.run == r]) > 0)
-        for run, round, told in zip(*votes, strict=True):
+        for run, round, told in zip(*votes[:3], strict=True):
             assert (run, round) not in seen
             seen.add((run, round))
             waited[run] += t - round

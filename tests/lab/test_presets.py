@@ -14,6 +14,7 @@ from duelwise.lab.paper.protocols import PROTOCOLS, delay_complexity_of
 from duelwise.lab.play.delays import BlindPhase, ConstantDelay, GaussianDelay, NoDelay, StrategicDelay
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning import radii
+from duelwise.learning.estimation import OneStep
 from duelwise.learning.widths import ConstantWidth, ObservedWidth, TheoryWidth
 
 WORLD = LinearWorld(runs=2, context_dim=4, arms=3)
@@ -29,7 +30,7 @@ def test_listing_1() -> None:
     assert not learner.rules.observed
     np.testing.assert_array_equal(learner.rules.curvature, 0.1)
     np.testing.assert_array_equal(learner.core.fit.weigh.served, 1.0)
-    assert type(learner.estimate).__name__ == "OnlineStep"
+    assert learner.parts.estimate == OneStep()
 
 
 @pytest.mark.parametrize(("preset", "delay"), [("theory", 20.0), ("appendix", 60.0)])
