@@ -76,11 +76,12 @@ class Replica:
     def _check_row(self, row: StreamRow, folded: Folded) -> None:
         """The stream's own row against its log: the next event must not meet one that is there."""
         last = self.store.last_event(row.id)
-        if last > row.head:
+        head = self.store.current(row.id).head  # read after the log, which other processes may lengthen
+        if last > head:
             raise Damaged(
-                f"The log of stream {row.name!r} goes on to event {last}, and its row says {row.head}. "
+                f"The log of stream {row.name!r} goes on to event {last}, and its row says {head}. "
                 "`repair` counts the events again.",
-                seq=row.head + 1,
+                seq=head + 1,
             )
         if folded.ledger.rounds != row.rounds:
             raise Damaged(
