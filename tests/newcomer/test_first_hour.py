@@ -51,5 +51,5 @@ def test_an_engineers_first_hour_ends_in_a_learned_stream(wheel: Path, tmp_path:
     assert prices
     assert prices[0] < 0  # people like what is cheap, and the stream has noticed
     assert "2 duels were imported into 'meals'" in said
-    assert "Every event is as it was recorded." in said
+    assert "Every event is as it was recorded" in said
     assert (work / "meals.log").read_text().count('"told"') >= 22
