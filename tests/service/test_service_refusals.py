@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from duelwise.errors import DuelwiseError
+from duelwise.errors import DuelwiseError, Folding
 from duelwise.service import ServiceSettings
+from duelwise.service.problems import respond
 from duelwise.stream import Answer, DecisionStream, Operation
 from in_process import MEALS, candidates
 
@@ -214,3 +215,11 @@ def test_a_fault_of_the_service_says_nothing_of_its_inside(
     assert_problem(answer, 500)
     assert "secret" not in answer.text
     assert "the secret" in caplog.text
+
+
+def test_a_stream_that_is_being_folded_asks_for_patience() -> None:
+    answer = respond(Folding("The log of stream 'meals' is being folded: 40 % is done.", done=0.4))
+    told = json.loads(bytes(answer.body))
+    assert (answer.status_code, told["type"]) == (503, "urn:duelwise:problem:folding")
+    assert int(answer.headers["Retry-After"]) > 0
+    assert "40 %" in told["detail"]

@@ -70,6 +70,10 @@ KINDS: dict[type[Exception], Kind] = {
         403, "forbidden", "The key does not allow this",
         "Use a key with the role and the stream that the detail names.",
     ),
+    errors.Folding: Kind(
+        503, "folding", "The stream's log is being folded again",
+        "Nothing was recorded. Send it again after the time in Retry-After; other streams serve meanwhile.",
+    ),
     errors.Overloaded: Kind(
         503, "overloaded", "Too much waits already",
         "The request was not begun. Send it again after the time in Retry-After.",
