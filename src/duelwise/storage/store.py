@@ -75,12 +75,12 @@ class Store:
                 return StreamRow._make(row)
         near = difflib.get_close_matches(name, [stream.name for stream in self.streams()], n=1, cutoff=0.4)
         hint = f" Did you mean {near[0]!r}?" if near else " Create it first."
-        raise UnknownStream(f"There is no stream called {name!r} in {self.url}.{hint}")
+        raise UnknownStream(f"There is no stream called {name!r}.{hint}")
 
     def current(self, stream_id: int) -> StreamRow:
         """The stream's row as it is now."""
         with self._reading() as connection:
-            return StreamRow._make(_STREAM_BY_ID.execute(connection, (stream_id,)).one())
+            return StreamRow._make(_STREAM_BY_ID.one(connection, (stream_id,)))
 
     def mark_damaged(self, stream_id: int, seq: int) -> None:
         """Remember the first damaged event, so that every process refuses to write."""
@@ -97,7 +97,7 @@ class Store:
     def writing(self, stream_id: int) -> Generator[Writer]:
         """One transaction with the stream locked; committed when the block ends well."""
         with _told_plainly(), self._engine.connect().execution_options(writes=True) as connection:
-            row = _LOCKED_STREAM.execute(connection, (stream_id,)).one()
+            row = _LOCKED_STREAM.one(connection, (stream_id,))
             writer = Writer(connection, StreamRow._make(row))
             yield writer
             if writer.flush():
@@ -107,7 +107,7 @@ class Store:
     def repairing(self, stream_id: int) -> Generator[Repairer]:
         """One transaction with the stream locked, in which its log may be rewritten."""
         with self._changing() as connection:
-            row = _LOCKED_STREAM.execute(connection, (stream_id,)).one()
+            row = _LOCKED_STREAM.one(connection, (stream_id,))
             yield Repairer(connection, StreamRow._make(row))
 
     def events(self, stream_id: int, *, after: int, upto: int) -> Iterator[EventRow]:
@@ -148,7 +148,7 @@ class Store:
         """
         table = schema.snapshots
         with self._changing() as connection:
-            row = _LOCKED_STREAM.execute(connection, (stream_id,)).one()
+            row = _LOCKED_STREAM.one(connection, (stream_id,))
             if StreamRow._make(row).generation != generation:
                 return
             write_snapshot(connection, stream_id, snapshot)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from duelwise.errors import Damaged
 from duelwise.storage import schema
-from duelwise.storage.prepared import ManyRows, Prepared
+from duelwise.storage.prepared import ByKeys, ManyRows, Prepared
 from duelwise.storage.rows import (
     NO_ROUND,
     OPEN_STATES,
@@ -38,13 +39,20 @@ _EVENTS_BETWEEN = (
     .order_by(schema.events.c.seq)
     .limit(READ_CHUNK)
 )
-_TICKETS = sa.select(*_ticket_columns).where(
-    schema.tickets.c.stream_id == _stream_id,
-    schema.tickets.c.round.in_(sa.bindparam("rounds", expanding=True)),
+_TICKETS = ByKeys(
+    sa.select(*_ticket_columns).where(
+        schema.tickets.c.stream_id == _stream_id, schema.tickets.c.round.in_([sa.bindparam("round")])
+    ),
+    ["of_stream"],
+    "round",
 )
-_NAMED_EVENTS = sa.select(*_event_columns, schema.events.c.checksum).where(
-    schema.events.c.stream_id == _stream_id,
-    schema.events.c.event_id.in_(sa.bindparam("ids", expanding=True)),
+_NAMED_EVENTS = ByKeys(
+    sa.select(*_event_columns, schema.events.c.checksum).where(
+        schema.events.c.stream_id == _stream_id,
+        schema.events.c.event_id.in_([sa.bindparam("id")]),
+    ),
+    ["of_stream"],
+    "id",
 )
 _UPDATE_HEAD = Prepared(
     sa.update(schema.streams)
@@ -95,8 +103,14 @@ def _missing(seq: int) -> Damaged:
 
 def read_tickets(connection: Connection, stream_id: int, rounds: Iterable[int]) -> dict[int, TicketRow]:
     """The tickets of these rounds, those that exist."""
-    rows = connection.execute(_TICKETS, {"of_stream": stream_id, "rounds": list(rounds)})
-    return {ticket.round: ticket for ticket in map(TicketRow._make, rows)}
+    rows = _TICKETS.rows(connection, (stream_id,), list(rounds))
+    return {ticket.round: ticket for ticket in map(_ticket, rows)}
+
+
+def _ticket(row: Iterable[Any]) -> TicketRow:
+    """The ticket of a fetched row; SQLite keeps its only truth value as a number."""
+    *columns, swapped = row
+    return TicketRow(*columns, bool(swapped))
 
 
 class Writer:
@@ -129,7 +143,7 @@ class Writer:
 
     def named(self, event_ids: Iterable[str]) -> dict[str, EventRow]:
         """The events that carry these ids, those that exist."""
-        rows = self.connection.execute(_NAMED_EVENTS, {"of_stream": self.stream.id, "ids": list(event_ids)})
+        rows = _NAMED_EVENTS.rows(self.connection, (self.stream.id,), list(event_ids))
         return {event.event_id: event for event in map(checked, rows) if event.event_id is not None}
 
     def overdue(self, *, asked_before: float, limit: int) -> list[TicketRow]:
