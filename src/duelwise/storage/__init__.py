@@ -6,7 +6,7 @@ Storage knows rows and bytes; what an event means is the stream's affair.
 
 from duelwise.storage.codec import JSON, pack, unpack
 from duelwise.storage.rows import OPEN_STATES, EventRow, KeyRow, SnapshotRow, StreamRow, TicketRow
-from duelwise.storage.store import Store, open_store
+from duelwise.storage.store import Store, open_store, told_plainly
 from duelwise.storage.writer import Writer
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "Writer",
     "open_store",
     "pack",
+    "told_plainly",
     "unpack",
 ]

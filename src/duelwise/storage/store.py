@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
 from duelwise.errors import StorageFailure, UnknownStream
 from duelwise.storage import schema
@@ -16,7 +16,7 @@ from duelwise.storage.database import open_engine
 from duelwise.storage.keys import Keys
 from duelwise.storage.prepared import Prepared
 from duelwise.storage.repairing import Repairer
-from duelwise.storage.rows import EventRow, SnapshotRow, StreamRow, TicketRow, snapshot_checksum
+from duelwise.storage.rows import OPEN_STATES, EventRow, SnapshotRow, StreamRow, TicketRow, snapshot_checksum
 from duelwise.storage.writer import READ_CHUNK, Writer, read_events, read_tickets, write_snapshot
 
 SNAPSHOTS_KEPT = 3  # the newest is used; older ones in case it is damaged
@@ -38,6 +38,7 @@ class Store:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.keys = Keys(self._reading, self._changing)
+        self._quick: Connection | None = None  # see begin_at_once
 
     @property
     def url(self) -> str:
@@ -45,6 +46,9 @@ class Store:
         return self._engine.url.render_as_string()
 
     def close(self) -> None:
+        if self._quick is not None:
+            self._quick.close()
+            self._quick = None
         self._engine.dispose()
 
     # -- streams ------------------------------------------------------------------------
@@ -82,6 +86,18 @@ class Store:
         with self._reading() as connection:
             return StreamRow._make(_STREAM_BY_ID.one(connection, (stream_id,)))
 
+    def pending(self) -> dict[int, tuple[int, float]]:
+        """By stream: how many tickets are open, and when the oldest was asked. Opens no stream."""
+        table = schema.tickets.c
+        query = (
+            sa.select(table.stream_id, sa.func.count(), sa.func.min(table.asked_at))
+            # Spelled out, not bound: only then do both planners use the partial index.
+            .where(table.state.in_([sa.literal_column(f"'{state}'") for state in OPEN_STATES]))
+            .group_by(table.stream_id)
+        )
+        with self._reading() as connection:
+            return {stream: (count, oldest) for stream, count, oldest in connection.execute(query)}
+
     def mark_damaged(self, stream_id: int, seq: int) -> None:
         """Remember the first damaged event, so that every process refuses to write."""
         table = schema.streams.c
@@ -96,12 +112,42 @@ class Store:
     @contextmanager
     def writing(self, stream_id: int) -> Generator[Writer]:
         """One transaction with the stream locked; committed when the block ends well."""
-        with _told_plainly(), self._engine.connect().execution_options(writes=True) as connection:
+        with told_plainly(), self._engine.connect().execution_options(writes=True) as connection:
             row = _LOCKED_STREAM.one(connection, (stream_id,))
             writer = Writer(connection, StreamRow._make(row))
             yield writer
             if writer.flush():
                 connection.commit()
+
+    def writer(self, connection: Connection, stream_id: int) -> Writer:
+        """A writer on one more stream in an open transaction."""
+        return Writer(connection, StreamRow._make(_LOCKED_STREAM.one(connection, (stream_id,))))
+
+    @property
+    def has_one_writer(self) -> bool:
+        """Whether all streams share one lock: a SQLite file has one writer at a time."""
+        return self._engine.dialect.name == "sqlite"
+
+    def begin_at_once(self) -> Connection | None:
+        """A transaction on a SQLite file; None when another one is under way.
+
+        There is one connection for this: it is the caller's until commit or rollback.
+        """
+        with told_plainly():
+            if self._quick is None:
+                self._quick = self._engine.connect().execution_options(writes=True)
+                self._quick.exec_driver_sql("PRAGMA busy_timeout = 0")
+                self._quick.rollback()
+            if self._quick.in_transaction():
+                return None
+            try:
+                self._quick.begin()
+            except OperationalError as error:
+                self._quick.rollback()
+                if "locked" in str(error.orig):
+                    return None
+                raise
+            return self._quick
 
     @contextmanager
     def repairing(self, stream_id: int) -> Generator[Repairer]:
@@ -180,18 +226,18 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Generator[Connection]:
-        with _told_plainly(), self._engine.connect() as connection:
+        with told_plainly(), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def _changing(self) -> Generator[Connection]:
-        with _told_plainly(), self._engine.connect().execution_options(writes=True) as connection:
+        with told_plainly(), self._engine.connect().execution_options(writes=True) as connection:
             yield connection
             connection.commit()
 
 
 @contextmanager
-def _told_plainly() -> Generator[None]:
+def told_plainly() -> Generator[None]:
     """Database errors in our words; a broken rule stays what it is, for the caller to judge."""
     try:
         yield

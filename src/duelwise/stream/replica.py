@@ -6,6 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from typing import NamedTuple
+
+from sqlalchemy.engine import Connection
 
 from duelwise.errors import Damaged, DuelwiseError, ReadOnly
 from duelwise.storage import SnapshotRow, Store, StreamRow, Writer
@@ -23,6 +26,14 @@ SWEEP_MOST = 200  # tickets closed on the way of one transaction
 REFRESH_SECONDS = 1.0  # after so long without a look, catch up before the lock is taken
 
 Clock = Callable[[], float]
+
+
+class Joined(NamedTuple):
+    """This stream's part in a transaction that others share."""
+
+    replica: Replica
+    writer: Writer
+    batch: Batch
 
 
 class Replica:
@@ -76,6 +87,23 @@ class Replica:
             batch = Batch(writer, self.folded, self._chooser, at=self.clock())
             yield batch
         self._apply(batch.appended)
+
+    def join(self, connection: Connection) -> Joined | None:
+        """Take part in an open transaction; None when there is more to do first than to decide."""
+        writer = self.store.writer(connection, self.row.id)
+        row = writer.stream
+        is_level = row.head == self.folded.seq and row.generation == self.row.generation
+        if not is_level or row.damaged is not None or self.read_only is not None or self._half_applied:
+            return None
+        self.row = row
+        batch = Batch(writer, self.folded, self._chooser, at=self.clock())
+        self.sweep(batch)
+        return Joined(self, writer, batch)
+
+    def finish_joined(self, joined: Joined) -> None:
+        """The transaction is durable: apply this stream's part of it."""
+        self._apply(joined.batch.appended)
+        self.upkeep()
 
     @contextmanager
     def _writing(self) -> Generator[Writer]:
