@@ -24,10 +24,20 @@ def test_an_ask_names_two_different_candidates(http: httpx.Client, meals: str) -
 def test_an_event_id_seen_before_returns_the_same_duel(http: httpx.Client, meals: str) -> None:
     first = ask(http, meals, event_id="order 7")
     ask(http, meals)
-    again = http.post(f"{meals}/ask", json={"candidates": candidates(2), "event_id": "order 7"})
+    again = http.post(f"{meals}/ask", json={"candidates": candidates(), "event_id": "order 7"})
     assert again.status_code == 201
     assert again.json() == first
     assert http.get(meals).json()["counts"]["asked"] == 2
+
+
+def test_an_event_id_of_other_candidates_is_a_conflict(http: httpx.Client, meals: str) -> None:
+    ask(http, meals, event_id="order 7")
+    renamed = [{**one, "id": f"{one['id']}, new"} for one in candidates()]
+    for other in (candidates(shift=0.25), renamed, candidates(2, shift=0.1)):
+        answer = http.post(f"{meals}/ask", json={"candidates": other, "event_id": "order 7"})
+        assert answer.status_code == 409, answer.text
+        assert "'order 7'" in answer.json()["detail"]
+    assert http.get(meals).json()["counts"]["asked"] == 1
 
 
 @pytest.mark.parametrize("vote_first", [False, True])

@@ -76,12 +76,16 @@ def test_repeats_change_nothing_and_contradictions_are_refused(stream, rng):
 
 
 def test_an_event_id_gives_the_same_duel_again(stream, rng):
-    first = stream.ask(candidates(rng), event_id="order 7")
-    again = stream.ask(candidates(rng), event_id="order 7")
+    offered = candidates(rng)
+    first = stream.ask(offered, event_id="order 7")
+    again = stream.ask(offered, event_id="order 7")
     assert again == first._replace(repeated=True)
     assert stream.model_version == 1
-    one, two = stream.run([Ask(candidates(rng), "order 8"), Ask(candidates(rng), "order 8")])
+    one, two, other = stream.run(
+        [Ask(offered, "order 8"), Ask(offered, "order 8"), Ask(candidates(rng), "order 8")]
+    )
     assert two == one._replace(repeated=True)
+    assert isinstance(other, Conflict)
 
 
 def test_side_exits(stream, rng):

@@ -18,14 +18,15 @@ def test_a_restored_stream_goes_on_where_it_was(stream, store, clock, rng, tmp_p
     tickets = live(stream, rng, 60)
     stream.retract(vote(stream, rng))
     stream.wait_for_background()
-    named = stream.ask(candidates(rng), event_id="order 7")
+    offered = candidates(rng)
+    named = stream.ask(offered, event_id="order 7")
     backup(store, "meals", tmp_path / "meals.jsonl")
     other = open_store(f"sqlite:///{tmp_path}/other.db")
     restore(other, read_backup(tmp_path / "meals.jsonl"))
     with DecisionStream.open(other, "meals", clock=clock) as again:
         assert again.snapshot_state() == stream.snapshot_state()
         assert [again.ticket(ticket) for ticket in tickets] == [stream.ticket(ticket) for ticket in tickets]
-        assert again.ask(candidates(rng), event_id="order 7").ticket == named.ticket
+        assert again.ask(offered, event_id="order 7").ticket == named.ticket
         again.tell(named.ticket, "left")
     with pytest.raises(Conflict, match="already a stream 'meals'"):
         restore(other, read_backup(tmp_path / "meals.jsonl"))

@@ -64,7 +64,7 @@ def serve(
     queue_limit: Annotated[Limit, typer.Option(help="Operations that may wait for one stream.")] = None,
 ) -> None:
     """Serve streams over HTTP until interrupted. Limits may also be set as DUELWISE_BODY_LIMIT and so on."""
-    require("fastapi", extra="service", purpose="The HTTP service")
+    require("uvicorn", extra="service", purpose="The HTTP service")
     from duelwise.service import ServiceSettings
     from duelwise.service.serving import check_reach
     from duelwise.service.serving import serve as run

@@ -2,7 +2,8 @@
 
 Every process reads and answers requests. One of them decides and learns for a stream, so its
 learner is folded once and its requests share transactions; the others send it what they have
-read. Any process can decide, because the database keeps the order: when a home does not answer,
+read. A SQLite file has one writer at a time, so there process 0 decides for all streams and reads
+no requests itself; in PostgreSQL streams are spread over all processes. Any process can decide, because the database keeps the order: when a home does not answer,
 whoever has the request decides itself, until the home is back.
 """
 
@@ -44,12 +45,12 @@ def new_secret() -> str:
 
 
 class Homes:
-    """Process `number` of `workers`; streams are spread evenly by their number in the store."""
+    """Process `number` of `workers`."""
 
     def __init__(self, number: int, workers: int, secret: str = "") -> None:
         self._number, self._workers, self._secret = number, workers if IS_POSSIBLE else 1, secret.encode()
         self._endpoints: Sequence[Endpoint] = ()
-        self._positions: dict[str, int] = {}
+        self._positions: dict[tuple[str, str], int] = {}
         self._service: Service | None = None
         self._server: asyncio.AbstractServer | None = None
         self._answering: set[Answering] = set()
@@ -61,7 +62,7 @@ class Homes:
         """What can be handed over: the same list in every process."""
         self._endpoints = endpoints
         self._positions = {
-            f"{one.method} {one.path}": position for position, one in enumerate(endpoints) if one.at_home
+            (one.method, one.path): position for position, one in enumerate(endpoints) if one.at_home
         }
 
     async def open(self, service: Service) -> None:
@@ -88,7 +89,7 @@ class Homes:
         link = None if home == self._number else await self._link(home)
         if link is None:
             return await endpoint.run(call)
-        position = self._positions[f"{endpoint.method} {endpoint.path}"]
+        position = self._positions[endpoint.method, endpoint.path]
         return await link.ask(position, call.name, call.ticket, call.body)
 
     async def counts(self) -> Counts:
@@ -120,10 +121,12 @@ class Homes:
         return reply
 
     async def _home_of(self, name: str) -> int:
+        assert self._service is not None
+        streams = self._service.streams
+        if streams.store.has_one_writer:
+            return 0
         number = self._ids.get(name)
         if number is None:
-            assert self._service is not None
-            streams = self._service.streams
             number = (await streams.run(lambda: streams.store.stream(name))).id
             if len(self._ids) >= NAMES_KEPT:
                 self._ids.clear()

@@ -19,7 +19,8 @@ from duelwise.errors import StorageFailure
 from duelwise.service.problems import Reply
 
 MOST_BYTES = 64_000_000  # of one frame
-ANSWER_SECONDS = 30.0  # then the other process is taken for dead
+ANSWER_SECONDS = 10.0  # then the other process is taken for dead
+LOOK_SECONDS = 1.0  # between looks at how long the oldest has waited
 
 T = TypeVar("T")
 
@@ -107,36 +108,48 @@ class Link(Frames[Answered]):
         super().__init__(Answered)
         self._secret = secret
         self._numbers = itertools.count()
-        self._waiting: dict[int, asyncio.Future[Reply]] = {}
+        self._waiting: dict[int, tuple[asyncio.Future[Reply], float]] = {}  # oldest first, with its time
+        self._watch: asyncio.TimerHandle | None = None
         self.is_open = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self.send_frame(self._secret)
+        self._look()
 
     async def ask(self, endpoint: int, name: str, ticket: str, body: bytes) -> Reply:
         number = next(self._numbers)
-        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = reply
+        loop = asyncio.get_running_loop()
+        reply: asyncio.Future[Reply] = loop.create_future()
+        self._waiting[number] = reply, loop.time()
         self.send(Question(number, endpoint, name, ticket, body))
         try:
-            return await asyncio.wait_for(reply, ANSWER_SECONDS)
-        except TimeoutError:
-            self.close()
-            raise _no_answer() from None
+            return await reply
         finally:
             self._waiting.pop(number, None)
 
     def on_message(self, message: Answered) -> None:
-        reply = self._waiting.get(message.number)
-        if reply is not None and not reply.done():
-            reply.set_result(Reply(message.status, message.body, message.media_type, message.further))
+        waiting = self._waiting.get(message.number)
+        if waiting is not None and not waiting[0].done():
+            reply = Reply(message.status, message.body, message.media_type, message.further)
+            waiting[0].set_result(reply)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
-        for reply in self._waiting.values():
+        if self._watch is not None:
+            self._watch.cancel()
+        for reply, _ in self._waiting.values():
             if not reply.done():
                 reply.set_exception(_no_answer())
+
+    def _look(self) -> None:
+        """Give up a process that does not answer, such as one that was stopped."""
+        loop = asyncio.get_running_loop()
+        _, since = next(iter(self._waiting.values()), (None, loop.time()))
+        if loop.time() - since > ANSWER_SECONDS:
+            self.close()
+        else:
+            self._watch = loop.call_later(LOOK_SECONDS, self._look)
 
 
 class Answering(Frames[Question]):

@@ -5,7 +5,7 @@ A request is decoded and checked in one pass over its bytes, which stops at the 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
@@ -40,7 +40,7 @@ class StreamBody(Body):
     context_dim: Annotated[int, Meta(ge=1, lt=2**31)]
     post_dim: Annotated[int, Meta(ge=0, lt=2**31)] | UnsetType = UNSET
     recipe: str | UnsetType = UNSET
-    options: dict[str, object] | UnsetType = UNSET
+    options: dict[str, Any] | UnsetType = UNSET
     feature_names: list[FeatureName] | UnsetType = UNSET
     vote_ttl_seconds: Annotated[float, Meta(gt=0)] | UnsetType = UNSET
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
@@ -159,7 +159,7 @@ class Happening(Struct):
     seq: int
     at: float
     kind: str
-    details: dict[str, object]
+    details: dict[str, Any]
 
 
 class TicketAnswer(Struct):
@@ -206,7 +206,7 @@ class BatchAnswer(Struct):
     """One result per item, in order: what the item's own path would answer, or a problem."""
 
     results: Annotated[
-        list[object], Meta(extra_json_schema=_any_of("AskResult", "ReceiptResult", "ProblemResult"))
+        list[Any], Meta(extra_json_schema=_any_of("AskResult", "ReceiptResult", "ProblemResult"))
     ]
 
 
@@ -214,7 +214,7 @@ class StreamAnswer(Struct):
     """A stream's settings and where it stands."""
 
     name: str
-    settings: dict[str, object]
+    settings: dict[str, Any]
     model_version: int  # the number of the last event
     counts: dict[str, int]
     pending: int
@@ -232,7 +232,7 @@ class BrokenStream(Struct):
 class StreamsAnswer(Struct):
     """Every stream that the key may see."""
 
-    streams: Annotated[list[object], Meta(extra_json_schema=_any_of("StreamAnswer", "BrokenStream"))]
+    streams: Annotated[list[Any], Meta(extra_json_schema=_any_of("StreamAnswer", "BrokenStream"))]
 
 
 class CountAnswer(Struct):

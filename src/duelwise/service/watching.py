@@ -14,6 +14,7 @@ from duelwise.service.metrics import Metrics
 from duelwise.service.routes import REQUEST_ID, ROUTE
 
 HEADER = b"x-request-id"
+READY = "/readyz"  # not to be ready yet is no fault
 _SANE = re.compile(rb"[A-Za-z0-9._-]{1,100}")
 
 log = logging.getLogger("duelwise.service")
@@ -48,7 +49,7 @@ class Watching:
         finally:
             seconds = time.perf_counter() - began
             self._metrics.answered(scope.get(ROUTE, "other"), status, seconds)
-            if status >= 500:
+            if status >= 500 and scope.get(ROUTE) != READY:
                 log.warning(
                     "%s %s was answered with %d", scope["method"], scope["path"][:200], status,
                     extra={"request_id": scope[REQUEST_ID], "status": status, "seconds": round(seconds, 4)},

@@ -13,7 +13,7 @@ import numpy as np
 from duelwise.errors import Conflict, Damaged, DuelwiseError, Expired, InvalidInput
 from duelwise.storage import OPEN_STATES, EventRow, TicketRow, Writer
 from duelwise.stream import events, tickets
-from duelwise.stream.candidates import check_name, is_name, read_candidates, read_features
+from duelwise.stream.candidates import CandidateSet, check_name, is_name, read_candidates, read_features
 from duelwise.stream.choosing import Chooser
 from duelwise.stream.events import Asked, Event, Observed, Recorded, Retracted, Skipped, Told, encode, kind_of
 from duelwise.stream.folding import Folded
@@ -108,9 +108,9 @@ class Batch:
 
     def _ask(self, ask: Ask) -> Duel:
         check_name("event_id", ask.event_id)
-        if ask.event_id in self._named:
-            return _served_again(self._named[ask.event_id])
         offered = read_candidates(ask.candidates, self._settings.context_names)
+        if ask.event_id in self._named:
+            return _asked_again(self._named[ask.event_id], offered)
         choice = self._chooser.choose(self._folded.learner, offered.x, self._writer.rounds)
         arms: list[int] = choice.arms.tolist()
         ids = None if offered.ids is None else [offered.ids[arm] for arm in arms]
@@ -268,6 +268,24 @@ def duel_of(asked: Asked, *, repeated: bool) -> Duel:
     left, right = (second, first) if asked.swapped else (first, second)
     ticket = tickets.write(asked.round, asked.tag)
     return Duel(ticket, left, right, asked.model_version, asked.probability, repeated)
+
+
+def _asked_again(row: EventRow, offered: CandidateSet) -> Duel:
+    """The duel of an earlier ask, if it could be an answer to this one."""
+    asked = events.decode(row).event
+    assert isinstance(asked, Asked)  # only asks carry an event_id
+    arms: list[int] = asked.arms.tolist()
+    ids = None if offered.ids is None or max(arms) >= len(offered.ids) else [offered.ids[arm] for arm in arms]
+    if (
+        max(arms) >= len(offered.x)
+        or not np.array_equal(offered.x[arms], asked.x)
+        or ids != (None if asked.ids is None else list(asked.ids))
+    ):
+        raise Conflict(
+            f"The event_id {row.event_id!r} was used for other candidates, and its pair is not among these. "
+            "Send the same candidates again, or ask under another event_id."
+        )
+    return duel_of(asked, repeated=True)
 
 
 def _served_again(row: EventRow) -> Duel:
