@@ -83,6 +83,28 @@ def serve(
     run(store, settings, host=host, port=port, workers=workers)
 
 
+@app.command("warm")
+def warm_up(
+    store: Annotated[
+        str | None, typer.Option("--store", help="Also compile what the streams of this store use.")
+    ] = None,
+) -> None:
+    """Compile the learner ahead, while an image is built or before a service is started."""
+    from duelwise.stream import StreamSettings
+    from duelwise.stream.warming import kinds, warm
+
+    texts: list[str] = []
+    if store is not None:
+        with opened(store) as at:
+            texts = [row.settings for row in at.streams()]
+    for number, text in enumerate(found := kinds(texts), start=1):
+        settings = StreamSettings.from_json(text)
+        typer.echo(f"Compiling {number} of {len(found)}: {settings.recipe}, post_dim {settings.post_dim} …")
+        began = time.perf_counter()
+        warm(settings)
+        typer.echo(f"  done in {time.perf_counter() - began:.1f} s")
+
+
 def _with(settings: ServiceSettings, **limits: Limit) -> ServiceSettings:
     """The settings with the limits that were given."""
     return replace(settings, **{name: limit for name, limit in limits.items() if limit is not None})

@@ -13,12 +13,14 @@ from starlette.types import Receive
 
 from duelwise.errors import InvalidInput, TooLarge
 from duelwise.service.settings import variable_of
+from duelwise.stream.candidates import LONGEST_NAME
 
 T = TypeVar("T")
 Names = Mapping[str, Sequence[str]]
 """The names of the features in a list called `features`, `left` or `right`."""
 
 LARGE = 65_536  # bytes; longer bodies are decoded away from the event loop, and no value is looked up in them
+FIELDS = 12  # more than any object of a request has
 LONGEST_SHOWN = 60  # characters of a value that is named
 
 _MISSING = re.compile(r"Object missing required field `(.*)`$", re.DOTALL)
@@ -61,6 +63,20 @@ def decode(decoder: msgspec.json.Decoder[T], body: bytes | msgspec.Raw, names: N
         raise InvalidInput(_mistake(error, decoder, bytes(body), names)) from None
 
 
+def check_width(body: bytes, names: Names) -> None:
+    """Refuse a large body that has more numbers than its objects can hold, before lists are made of them.
+
+    A valid object has no more commas than numbers, a few fields, and what its texts contain.
+    """
+    numbers = sum(map(len, names.values()))
+    room = body.count(b"{") * (numbers + FIELDS) + body.count(b'"') // 2 * LONGEST_NAME
+    commas = body.count(b",")
+    if commas > room:
+        raise InvalidInput(
+            f"The body lists about {commas} numbers; expected at most {numbers} for each of its objects."
+        )
+
+
 def _too_long(limit: int) -> TooLarge:
     return TooLarge(f"The body is longer than {limit} bytes ({variable_of('body_limit')}).")
 
@@ -98,8 +114,9 @@ def _look_up(content: object, steps: Sequence[Step]) -> object:
     for step in steps:
         if isinstance(content, dict) and isinstance(step, str):
             content = cast("dict[str, object]", content).get(step)
-        elif isinstance(content, list) and isinstance(step, int) and step < len(cast("list[object]", content)):
-            content = cast("list[object]", content)[step]
+        elif isinstance(content, list) and isinstance(step, int):
+            members = cast("list[object]", content)
+            content = members[step] if step < len(members) else None
         else:
             return None
     return content

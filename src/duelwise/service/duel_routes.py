@@ -73,8 +73,7 @@ class DuelRoutes:
         lane = await self._service.streams.lane(call.name)
         found = await self._service.streams.run(lambda: lane.stream.ticket(call.ticket))
         history = [
-            schemas.Happening(event.seq, event.at, event.kind, dict(event.details))
-            for event in found.history
+            schemas.Happening(event.seq, event.at, event.kind, dict(event.details)) for event in found.history
         ]
         return json_reply(
             schemas.TicketAnswer(
@@ -86,7 +85,7 @@ class DuelRoutes:
     async def batch(self, call: Call) -> Reply:
         """Many operations in one transaction: each is taken or refused on its own, in order."""
         lane = await self._service.streams.lane(call.name)
-        items = (await self._service.decoded(BATCH_BODY, call.body, {})).items
+        items = (await self._service.decoded(BATCH_BODY, call.body, lane.names)).items
         settings = self._service.settings
         limit = min(settings.batch_limit, settings.queue_limit)  # more than may wait could never be taken
         if len(items) > limit:

@@ -3,8 +3,9 @@
 Every process reads and answers requests. One of them decides and learns for a stream, so its
 learner is folded once and its requests share transactions; the others send it what they have
 read. A SQLite file has one writer at a time, so there process 0 decides for all streams and reads
-no requests itself; in PostgreSQL streams are spread over all processes. Any process can decide, because the database keeps the order: when a home does not answer,
-whoever has the request decides itself, until the home is back.
+no requests itself; in PostgreSQL streams are spread over all processes. Any process can decide,
+because the database keeps the order: when a home does not answer, whoever has the request decides
+itself, until the home is back.
 """
 
 from __future__ import annotations

@@ -185,9 +185,7 @@ class TurnWriter(ThreadWriter):
         else:
             loop.call_soon_threadsafe(self._learn, turn, groups, time.perf_counter() - began, loop)
 
-    def _learn(
-        self, turn: Turn, groups: list[Group], took: float, loop: asyncio.AbstractEventLoop
-    ) -> None:
+    def _learn(self, turn: Turn, groups: list[Group], took: float, loop: asyncio.AbstractEventLoop) -> None:
         self._finish(groups, turn.finish(), took, loop)
 
 

@@ -8,7 +8,7 @@ import os
 import sys
 from datetime import UTC, datetime
 
-EXTRAS = ("request_id", "status", "seconds", "worker")
+EXTRAS = ("request_id", "status", "seconds", "unsaid", "worker")
 
 
 class JsonLines(logging.Formatter):

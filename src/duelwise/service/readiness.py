@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import threading
 import time
@@ -12,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from duelwise.errors import StorageFailure
 from duelwise.storage import Store
 from duelwise.stream import StreamSettings
-from duelwise.stream.warming import warm
+from duelwise.stream.warming import kinds, warm
 
 DEADLINE = 2.0  # seconds that a look at the database may take
 
@@ -47,7 +46,9 @@ class Readiness:
     def _compile(self) -> None:
         began = time.perf_counter()
         try:
-            for text in self._kinds():
+            found = kinds(row.settings for row in self._store.streams())
+            for number, text in enumerate(found, start=1):
+                log.info("compiling the learner, kind %d of %d", number, len(found))
                 self._warm(text)
         except Exception:
             log.exception("compiling ahead failed; the first requests will take longer")
@@ -59,12 +60,3 @@ class Readiness:
             warm(StreamSettings.from_json(text))
         except Exception:  # a stream that cannot be made is its own problem, and no reason to be unready
             log.exception("a stream cannot be made of its settings: %s", text[:200])
-
-    def _kinds(self) -> list[str]:
-        """The settings of one stream of each kind: sizes do not matter to the compiler."""
-        kinds = {"": StreamSettings(context_dim=2).to_json()}
-        for row in self._store.streams():
-            made = json.loads(row.settings)
-            kind = [made.get("recipe"), made.get("options"), made.get("post_dim", 0) > 0]
-            kinds.setdefault(json.dumps(kind), row.settings)
-        return list(kinds.values())

@@ -23,9 +23,10 @@ from duelwise.service.decoding import read_body
 from duelwise.service.problems import JSON_TYPE, Reply, refuse, respond
 from duelwise.storage import KeyRow
 
-MOST_BYTES_HELD = 32_000_000  # of bodies that are being read, decoded or waited for
+MOST_BYTES_HELD = 16_000_000  # of bodies that are being read, decoded or waited for
 ROUTE = "duelwise.route"  # in the scope: the pattern of the path, for the counters
 REQUEST_ID = "duelwise.request_id"
+READ = "duelwise.read"  # the body has been read to its end
 
 log = logging.getLogger("duelwise.service")
 encode = msgspec.json.Encoder().encode
@@ -110,7 +111,8 @@ class Table(BaseRoute):
         try:
             return await self._serve(endpoint, segments, scope, receive)
         except DuelwiseError as error:
-            return respond(error)
+            reply = respond(error)
+            return reply if scope.get(READ) else _closing(reply, scope)
         except ClientDisconnect:
             return None
         except Exception as error:
@@ -136,6 +138,7 @@ class Table(BaseRoute):
         held = self._hold(headers)
         try:
             body = await read_body(receive, headers, self._body_limit)
+            scope[READ] = True
             return await self._perform(endpoint, Call(name, ticket, body, key))
         finally:
             self._held -= held
@@ -149,6 +152,13 @@ class Table(BaseRoute):
             raise Overloaded(f"{self._held} bytes of other requests are being held; try again in a moment.")
         self._held += size
         return size
+
+
+def _closing(reply: Reply, scope: Scope) -> Reply:
+    """The same reply; a body that was not read is not waited for: the connection ends instead."""
+    if not any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"]):
+        return reply
+    return reply._replace(further={**reply.further, "connection": "close"})
 
 
 def _pattern(segments: Sequence[str]) -> tuple[str, ...]:

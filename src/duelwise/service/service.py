@@ -12,7 +12,7 @@ from msgspec.json import Decoder
 
 from duelwise.errors import DuelwiseError
 from duelwise.service.auth import Guard
-from duelwise.service.decoding import LARGE, Names, decode
+from duelwise.service.decoding import LARGE, Names, check_width, decode
 from duelwise.service.lanes import Lane
 from duelwise.service.metrics import Counts, Metrics
 from duelwise.service.readiness import Readiness
@@ -38,6 +38,7 @@ class Service:
         """The checked content of a body; large ones one after another, away from the event loop."""
         if len(body) <= LARGE:
             return decode(decoder, body, names)
+        check_width(body, names)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._large, decode, decoder, body, names)
 

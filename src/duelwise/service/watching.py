@@ -26,6 +26,8 @@ class Watching:
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics
         self._numbers = itertools.count(1)
+        self._quiet_until = 0.0
+        self._unsaid = 0  # refusals since the last line
         self._start = secrets.token_hex(4)  # tells the processes of one service apart
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -50,10 +52,22 @@ class Watching:
             seconds = time.perf_counter() - began
             self._metrics.answered(scope.get(ROUTE, "other"), status, seconds)
             if status >= 500 and scope.get(ROUTE) != READY:
-                log.warning(
-                    "%s %s was answered with %d", scope["method"], scope["path"][:200], status,
-                    extra={"request_id": scope[REQUEST_ID], "status": status, "seconds": round(seconds, 4)},
-                )  # fmt: skip
+                self._complain(scope, status, seconds)
+
+    def _complain(self, scope: Scope, status: int, seconds: float) -> None:
+        """A line for each fault; refusals under load come by the thousand, and get a line a second."""
+        now = time.monotonic()
+        if status == 503 and now < self._quiet_until:
+            self._unsaid += 1
+            return
+        log.warning(
+            "%s %s was answered with %d", scope["method"], scope["path"][:200], status,
+            extra={
+                "request_id": scope[REQUEST_ID], "status": status, "seconds": round(seconds, 4),
+                "unsaid": self._unsaid or None,
+            },
+        )  # fmt: skip
+        self._quiet_until, self._unsaid = now + 1.0, 0
 
     def _id_of(self, scope: Scope) -> bytes:
         for name, value in scope["headers"]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
+
 import numpy as np
 
 from duelwise.stream.choosing import Chooser
@@ -27,3 +30,14 @@ def warm(settings: StreamSettings) -> None:
             seq += 1
             folded.apply(Recorded(seq, 0.0, event))
     folded.snapshot()
+
+
+def kinds(texts: Iterable[str]) -> list[str]:
+    """Of streams' settings (as JSON) one of each kind, after the defaults: to a compiler sizes are alike."""
+    found = {"": StreamSettings(context_dim=2, post_dim=1).to_json()}
+    for text in texts:
+        made = json.loads(text)
+        found.setdefault(
+            json.dumps([made.get("recipe"), made.get("options"), made.get("post_dim", 0) > 0]), text
+        )
+    return list(found.values())
