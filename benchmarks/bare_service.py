@@ -1,4 +1,4 @@
-"""The bare endpoint: the same server and framework, a body that is read as JSON, an answer, and nothing else."""
+"""The bare endpoint: the same server and framework, a body that is read as JSON, and an answer."""
 
 from __future__ import annotations
 

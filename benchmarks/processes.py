@@ -128,7 +128,8 @@ def pgbench(folder: str, *, seconds: int, clients: int = 32) -> float:
     script.write_text(INSERTS)
     program = sorted(Path("/usr/lib/postgresql").glob("*/bin/pgbench"))[-1]
     done = subprocess.run(
-        [program, "-n", "-h", folder, "-U", "postgres", "-c", str(clients), "-T", str(seconds), "-f", script, "postgres"],
+        [program, "-n", "-h", folder, "-U", "postgres", "-c", str(clients), "-T", str(seconds),
+         "-f", script, "postgres"],
         check=True, capture_output=True, text=True,
     )  # fmt: skip
     found = re.search(r"tps = ([\d.]+)", done.stdout)

@@ -135,9 +135,7 @@ def ratios(rows: list[Row], name: str) -> list[str]:
         ("two processes / one, eight streams", eight[f"{two.name}, eight streams"],
          eight[f"{one.name}, eight streams"]),
     ]  # fmt: skip
-    pairs += [
-        ("one process / version of --today", one, row) for row in rows if "--today" in row.name
-    ]
+    pairs += [("one process / version of --today", one, row) for row in rows if "--today" in row.name]
     lines: list[str] = []
     for label, ours, theirs in pairs:
         each = [fast / slow for fast, slow in zip(ours.rates, theirs.rates, strict=True)]

@@ -20,8 +20,8 @@ def break_stream(file: Path, name: str) -> None:
     """Settings that this version cannot make sense of, as another one might leave them."""
     database = sqlite3.connect(file)
     database.execute(
-        'UPDATE streams SET settings = \'{"context_dim": 3, "feature_names": [], "shape": []}\' WHERE name = ?',
-        [name],
+        "UPDATE streams SET settings = ? WHERE name = ?",
+        ['{"context_dim": 3, "feature_names": [], "shape": []}', name],
     )
     database.commit()
     database.close()
@@ -90,24 +90,26 @@ def test_a_killed_worker_is_replaced_and_nothing_is_lost(
     sqlite = f"sqlite:///{tmp_path}/duels.db"
     store = sqlite if database == "sqlite" else request.getfixturevalue("postgresql_url")
     log = tmp_path / "log"
-    with serving(store, "--workers", "2", log=log) as server:
-        with Client(server.url, timeout=60, retries=12) as client:
-            client.create("meals", context_dim=3, post_dim=2)
-            for victim in (0, 1):
-                crowd = Crowd([server.url], size=6)
-                crowd.start()
-                crowd.wait_for_more(50)
-                before = workers_of(server)
-                before[victim].send_signal(signal.SIGKILL)
-                killed = time.monotonic()
-                crowd.join() if victim == 1 and database == "sqlite" else crowd.stop()
-                while client.stream("meals").status()["counts"] is None:
-                    assert time.monotonic() - killed < 10
-                _check(client, crowd)
-                while len(workers_of(server)) < 2:
-                    assert time.monotonic() - killed < 30
-                    time.sleep(0.1)
-                time.sleep(3)
+    with (
+        serving(store, "--workers", "2", log=log) as server,
+        Client(server.url, timeout=60, retries=12) as client,
+    ):
+        client.create("meals", context_dim=3, post_dim=2)
+        for victim in (0, 1):
+            crowd = Crowd([server.url], size=6)
+            crowd.start()
+            crowd.wait_for_more(50)
+            before = workers_of(server)
+            before[victim].send_signal(signal.SIGKILL)
+            killed = time.monotonic()
+            crowd.join() if victim == 1 and database == "sqlite" else crowd.stop()
+            while client.stream("meals").status()["counts"] is None:
+                assert time.monotonic() - killed < 10
+            _check(client, crowd)
+            while len(workers_of(server)) < 2:
+                assert time.monotonic() - killed < 30
+                time.sleep(0.1)
+            time.sleep(3)
     said = [json.loads(line) for line in log.read_text().splitlines()]
     deaths = [line for line in said if "ended with signal SIGKILL" in line["message"]]
     assert {line["worker"] for line in deaths} == {0, 1}

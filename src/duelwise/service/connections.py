@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import resource
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -43,10 +44,10 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
-        self._expect(HEADER_SECONDS)
-        self._watch()
         if len(self.connections) > self.most:
             self._make_room()
+        self._expect(HEADER_SECONDS)
+        self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._timer is not None:
@@ -90,10 +91,13 @@ class GuardedProtocol(HttpToolsProtocol):
         self._timer = self.loop.call_at(self.deadline or now + HEADER_SECONDS, self._watch)
 
     def _make_room(self) -> None:
-        waited_for = [
-            one
-            for one in self.connections
-            if isinstance(one, GuardedProtocol) and one.deadline is not None and one is not self
-        ]
-        longest = min(waited_for, key=lambda one: one.deadline or 0.0, default=self)
+        longest: GuardedProtocol = self
+        for one in cast("set[GuardedProtocol]", self.connections):
+            if one is not self and one.due < longest.due:
+                longest = one
         longest.transport.abort()
+
+    @property
+    def due(self) -> float:
+        """When the client should have acted; never, while it is our turn."""
+        return math.inf if self.deadline is None else self.deadline

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -107,10 +106,10 @@ def read_tickets(connection: Connection, stream_id: int, rounds: Iterable[int]) 
     return {ticket.round: ticket for ticket in map(_ticket, rows)}
 
 
-def _ticket(row: Iterable[Any]) -> TicketRow:
+def _ticket(row: Iterable[object]) -> TicketRow:
     """The ticket of a fetched row; SQLite keeps its only truth value as a number."""
-    *columns, swapped = row
-    return TicketRow(*columns, bool(swapped))
+    ticket = TicketRow._make(row)
+    return ticket._replace(swapped=bool(ticket.swapped))
 
 
 class Writer:
