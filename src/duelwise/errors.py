@@ -66,6 +66,18 @@ class Damaged(DuelwiseError):
         self.seq = seq
 
 
+class TicketDamaged(StorageFailure):
+    """A ticket's row contradicts the log. The other tickets are served."""
+
+
+class Folding(DuelwiseError):
+    """The stream's log is being folded again; it serves when that is done. `done` is the share so far."""
+
+    def __init__(self, message: str, *, done: float) -> None:
+        super().__init__(message)
+        self.done = done
+
+
 class TooLarge(InvalidInput):
     """A request is beyond a limit of the service. Nothing was changed."""
 

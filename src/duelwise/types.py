@@ -17,6 +17,8 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 AnyArray = NDArray[Any]
 
+JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
+
 Snapshot = dict[str, AnyArray]
 """State as named arrays: what a snapshot writes and a restore reads. Never pickle."""
 

@@ -24,9 +24,9 @@ def test_an_ask_names_two_different_candidates(http: httpx.Client, meals: str) -
 def test_an_event_id_seen_before_returns_the_same_duel(http: httpx.Client, meals: str) -> None:
     first = ask(http, meals, event_id="order 7")
     ask(http, meals)
-    again = http.post(f"{meals}/ask", json={"candidates": candidates(), "event_id": "order 7"})
-    assert again.status_code == 201
-    assert again.json() == first
+    assert ask(http, meals, event_id="order 7") == first
+    other = http.post(f"{meals}/ask", json={"candidates": candidates(2), "event_id": "order 7"})
+    assert other.status_code == 409
     assert http.get(meals).json()["counts"]["asked"] == 2
 
 

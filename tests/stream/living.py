@@ -22,6 +22,14 @@ class Clock:
     def __call__(self) -> float:
         return self.now
 
+    def pass_slowly(self, stream: DecisionStream, seconds: float) -> None:
+        """As with a stream in use: somebody asks now and then, and takes it back."""
+        end = self.now + seconds
+        while self.now < end:
+            self.now = min(end, self.now + 80_000)
+            nothing = np.zeros((2, stream.settings.context_dim))
+            stream.retract(stream.ask(nothing).ticket)
+
 
 def candidates(rng: np.random.Generator, count: int = 4, dim: int = 3) -> list[dict[str, object]]:
     return [{"id": f"c{i}", "features": rng.uniform(-1, 1, dim).tolist()} for i in range(count)]

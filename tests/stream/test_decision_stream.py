@@ -76,16 +76,17 @@ def test_repeats_change_nothing_and_contradictions_are_refused(stream, rng):
 
 
 def test_an_event_id_gives_the_same_duel_again(stream, rng):
-    offered = candidates(rng)
+    offered, others = candidates(rng), candidates(rng)
     first = stream.ask(offered, event_id="order 7")
     again = stream.ask(offered, event_id="order 7")
     assert again == first._replace(repeated=True)
     assert stream.model_version == 1
-    one, two, other = stream.run(
-        [Ask(offered, "order 8"), Ask(offered, "order 8"), Ask(candidates(rng), "order 8")]
-    )
+    one, two = stream.run([Ask(offered, "order 8"), Ask(offered, "order 8")])
     assert two == one._replace(repeated=True)
-    assert isinstance(other, Conflict)
+    for wrong in (others, [*offered, others[0] | {"id": "new"}], [{**offered[0], "id": "x"}, *offered[1:]]):
+        with pytest.raises(Conflict, match="other candidates"):
+            stream.ask(wrong, event_id="order 7")
+    assert stream.model_version == 2
 
 
 def test_side_exits(stream, rng):
@@ -106,7 +107,7 @@ def test_side_exits(stream, rng):
 
 def test_a_late_vote_finds_its_ticket_expired(stream, clock, rng):
     duel = stream.ask(candidates(rng))
-    clock.now += SETTINGS.vote_ttl_seconds + 1
+    clock.pass_slowly(stream, SETTINGS.vote_ttl_seconds + 1)
     with pytest.raises(Expired, match="ask again"):
         stream.tell(duel.ticket, "left")
     with pytest.raises(Expired):
@@ -119,7 +120,7 @@ def test_what_waits_too_long_is_closed_on_the_way(stream, clock, rng):
     for _ in range(3):
         stream.ask(candidates(rng))
     done = vote(stream, rng)
-    clock.now += SETTINGS.vote_ttl_seconds + 1
+    clock.pass_slowly(stream, SETTINGS.vote_ttl_seconds + 1)
     stream.ask(candidates(rng))
     assert stream.counts() | {"told": 1} == stream.counts()
     assert (stream.counts()["expired"], stream.counts()["asked"]) == (3, 1)

@@ -1,5 +1,8 @@
 """Restart, replica, replay and rebuild are one fold: the same floats."""
 
+from contextlib import contextmanager
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -7,12 +10,12 @@ from hypothesis import strategies as st
 from living import SETTINGS, candidates, live, vote
 
 from duelwise.storage import Store, open_store
-from duelwise.stream import DecisionStream, Retract, StreamSettings, replica
+from duelwise.stream import DecisionStream, Retract, StreamSettings, decision_stream, replica
 from duelwise.stream.events import (
     Asked,
+    Cut,
     Observed,
     Recorded,
-    Told,
     decode,
     encode,
     from_json,
@@ -71,12 +74,19 @@ def test_two_replicas_serve_one_stream(tmp_path, rng):
     two.close()
 
 
-def test_a_retracted_vote_is_unlearned(store, clock, rng):
-    """After the rebuild the state is that of a stream which never heard the vote."""
-    stream = DecisionStream.create(store, "meals", SETTINGS, clock=clock)
-    honest = [vote(stream, rng, "left") for _ in range(10)]
+@pytest.mark.parametrize("edition", [1, 2])
+def test_a_retracted_vote_is_unlearned(store, clock, rng, edition):
+    """After the rebuild the state is that of a stream which never heard the vote.
+
+    A stream that 0.2 made has never heard of the duel's context either.
+    """
+    made = replace(SETTINGS, edition=edition)
+    stream = DecisionStream.create(store, "meals", made, clock=clock)
+    for _ in range(10):
+        vote(stream, rng, "left")
     lie = vote(stream, rng, "right")
-    more = [vote(stream, rng, "left") for _ in range(5)]
+    for _ in range(5):
+        vote(stream, rng, "left")
     before = stream._replica.folded.learner.theta.copy()
     stream.retract(lie)
     assert stream.counts() == stream.counts() | {"told": 15, "retracted": 1}
@@ -86,21 +96,18 @@ def test_a_retracted_vote_is_unlearned(store, clock, rng):
     assert not folded.ledger.rebuild_is_due
     assert folded.learner.votes.tolist() == [15]
     assert not np.array_equal(folded.learner.theta, before)
-    unheard = RecordedLog(
-        recorded._replace(seq=seq)
-        for seq, recorded in enumerate(
-            (r for r in StoredLog(store, 1).events(after=0, upto=49) if not _votes(r, stream.ticket(lie))),
-            start=1,
-        )
-    )
-    assert np.array_equal(fold(SETTINGS, unheard, upto=48).learner.theta, folded.learner.theta)
-    assert honest
-    assert more
+    events = [r._replace(event=r.event) for r in StoredLog(store, 1).events(after=0, upto=48)]
+    asked, observed, told = (line.seq for line in stream.ticket(lie).history[:3])
+    if edition == 1:
+        left = [one for one in events if one.seq != told]
+    else:
+        nothing = events[asked - 1]._replace(event=Cut(10))
+        left = [nothing if one.seq == asked else one for one in events if one.seq not in (observed, told)]
+    unheard = RecordedLog(one._replace(seq=seq) for seq, one in enumerate(left, start=1))
+    never = fold(made, unheard, upto=unheard.head).learner
+    assert np.array_equal(never.theta, folded.learner.theta)
+    assert np.array_equal(never.served_geometry.matrix, folded.learner.served_geometry.matrix)
     stream.close()
-
-
-def _votes(recorded: Recorded, ticket) -> bool:
-    return isinstance(recorded.event, Told) and recorded.seq == ticket.history[2].seq
 
 
 @pytest.mark.parametrize("crash", [False, True])
@@ -152,6 +159,51 @@ def test_all_votes_of_a_source_are_retracted(stream, store, rng):
     assert report.counts["retracted"] == 5
     assert [one.source for one in report.down_weighted_sources] == ["honest"]
     assert stream.snapshot_state() == _fold(stream, store)
+
+
+def test_a_source_is_taken_out_by_one_rebuild(store, clock, rng, monkeypatch):
+    """Also when it has many votes, and another process serves the stream meanwhile."""
+    monkeypatch.setattr(decision_stream, "CLOSED_AT_ONCE", 4)
+    stream = DecisionStream.create(store, "meals", SETTINGS, clock=clock)
+    other = DecisionStream.open(store, "meals", clock=clock)
+    for i in range(20):
+        vote(stream, rng, source="liar" if i % 2 else "honest")
+    batch = stream._replica.batch
+
+    @contextmanager
+    def busy():
+        with batch() as one:
+            yield one
+        vote(other, rng)
+        other.wait_for_background()
+
+    monkeypatch.setattr(stream._replica, "batch", busy)
+    assert stream.retract_source("liar") == 10
+    monkeypatch.undo()
+    stream.wait_for_background()
+    other.wait_for_background()
+    kinds = [row.kind for row in store.events(1, after=0, upto=store.stream("meals").head)]
+    assert kinds.count("rebuilt") == 1
+    assert other.snapshot_state() == stream.snapshot_state() == _fold(stream, store)
+    stream.close()
+    other.close()
+
+
+def test_a_retraction_that_died_half_way_is_rebuilt_all_the_same(store, clock, rng, monkeypatch):
+    monkeypatch.setattr(decision_stream, "CLOSED_AT_ONCE", 2)
+    stream = DecisionStream.create(store, "meals", SETTINGS, clock=clock)
+    for _ in range(5):
+        vote(stream, rng, source="liar")
+    with stream._replica.lock, stream._replica.batch() as batch:
+        batch.retract_source("liar", after=-1, limit=2)
+    vote(stream, rng)
+    stream.wait_for_background()
+    assert stream.report().rebuild_is_due
+    clock.now += 100
+    vote(stream, rng)
+    stream.wait_for_background()
+    assert not stream.report().rebuild_is_due
+    stream.close()
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -12,6 +12,7 @@ import pytest
 from duelwise.learning.learner import DuelingLearner
 from duelwise.storage import open_store
 from duelwise.stream import DecisionStream
+from duelwise.stream.arithmetic import ARITHMETIC
 from duelwise.stream.transfer import read_lines
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -19,7 +20,12 @@ STREAMS = ("plain", "meals", "exact")
 
 
 def assert_as_then(name: str, learner: DuelingLearner) -> None:
-    then = np.load(GOLDEN / "folded.npz")
+    """Floats that moved need another arithmetic number, and a file of what they are now."""
+    file = GOLDEN / ("folded.npz" if ARITHMETIC == 1 else f"folded-{ARITHMETIC}.npz")
+    assert file.exists(), (
+        f"arithmetic {ARITHMETIC} needs {file.name}: tools/golden.py writes what a log folds to"
+    )
+    then = np.load(file)
     np.testing.assert_array_equal(learner.theta, then[f"{name}.theta"])
     for which in ("served", "arrived"):
         geometry = getattr(learner, f"{which}_geometry")

@@ -1,6 +1,7 @@
 """Export, backup, restore, a new stream from an old log, and warm starts."""
 
 import json
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -132,3 +133,103 @@ def test_a_bad_file_is_refused_whole(stream, tmp_path, name, text, says):
     with pytest.raises(InvalidInput, match=says):
         import_duels(stream, tmp_path / name)
     assert stream.model_version == 0
+
+
+def _forged(lines: list[str], change) -> list[str]:
+    """The export with something changed, and a checksum that fits."""
+    records = [json.loads(line) for line in lines[:-1]]
+    change(records)
+    texts = [json.dumps(record) for record in records]
+    checksum = zlib.crc32("".join(texts).encode())
+    return [*texts, json.dumps({"end": len(texts) - 1, "checksum": checksum})]
+
+
+def _set(number: int, **values: object):
+    def change(records):
+        records[number] |= values
+
+    return change
+
+
+def _without(number: int, name: str):
+    def change(records):
+        del records[number][name]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (_without(0, "settings"), "gives the settings None"),
+        (_without(0, "name"), "gives the name None"),
+        (_set(0, settings=[]), r"gives the settings \[\]"),
+        (_set(0, settings={}), "'context_dim' is missing"),
+        (_set(0, settings={"context_dim": -1}), "context_dim is -1"),
+        (_set(0, settings={"context_dim": 3, "size": 1}), "no setting called 'size'"),
+        (_set(0, settings=SETTINGS.to_dict() | {"edition": 9}), "editions up to"),
+        (_set(0, settings=SETTINGS.to_dict() | {"context_dim": 4, "feature_names": []}), "x of shape"),
+        (_set(0, created_at=float("nan")), "NaN is no number"),
+        (_set(0, uid="\x00"), "The uid is"),
+        (_set(1, x=[[float("nan")] * 3] * 2), "NaN is no number"),
+        (_set(1, x=[[1e300] * 3] * 2), "beyond"),
+        (_set(1, x=[[1.0]]), "x of shape"),
+        (_set(1, x="wide"), "no line of an exported log"),
+        (_set(1, arms=[1, 1]), "arms"),
+        (_set(1, round=5), "serves duel 5 where duel 0 is the next"),
+        (_set(1, at="noon"), "has the time 'noon'"),
+        (_set(1, tag="../x\n"), "has the tag"),
+        (_set(1, swapped="no"), "swapped 'no'"),
+        (_set(1, model_version=7), "was chosen after event 7"),
+        (_set(1, ids=["a"]), "has the ids"),
+        (_set(1, event_id="\x00"), "has the event_id"),
+        (_set(1, probability=7), "probability"),
+        (_set(1, kind="sung"), "no line of an exported log"),
+        (_set(2, y=[[0.0, 1e9]] * 2), "beyond"),
+        (_set(2, seq=7), "stands at number 2"),
+        (_set(2, kind="expired", extra=1), "no line of an exported log"),
+        (_set(3, outcome=0.7), "outcome 0.7"),
+        (_set(3, source=7), "source 7"),
+        (_set(3, round=2), "which was never asked"),
+        (lambda records: records.append(records[3] | {"seq": 10}), "duel 0 was told, which was told"),
+    ],
+)
+def test_a_forged_backup_is_refused_in_words(stream, store, rng, change, says):
+    for _ in range(3):
+        vote(stream, rng, source="app")
+    lines = list(export_lines(store, "meals"))
+    assert read_lines(_forged(lines, lambda records: None)).log.head == 9
+    with pytest.raises(InvalidInput, match=says):
+        restore(store, read_lines(_forged(lines, change)), name="forged")
+    assert [row.name for row in store.streams()] == ["meals"]
+
+
+@pytest.mark.parametrize(
+    "name", ["../../etc/passwd", "a/b", "..", ".hidden", "", "a\\b", "é", "x" * 300, "a\nb"]
+)
+def test_a_name_that_leads_elsewhere_is_refused(stream, store, rng, name):
+    vote(stream, rng)
+    lines = list(export_lines(store, "meals"))
+    forged = read_lines(_forged(lines, _set(0, name=name)))
+    with pytest.raises(InvalidInput, match="name of the stream"):
+        restore(store, forged)
+    with pytest.raises(InvalidInput, match="name of the stream"):
+        DecisionStream.create(store, name, SETTINGS)
+    restore(store, forged, name="meals again")
+    assert [row.name for row in store.streams()] == ["meals", "meals again"]
+
+
+def test_features_that_are_derived_wrongly_leave_no_stream(stream, store, rng):
+    vote(stream, rng)
+    old = read_lines(export_lines(store, "meals"))
+    with pytest.raises(InvalidInput, match="finite"):
+        derive(store, "wrong", SETTINGS, old, features=lambda x: x * np.inf)
+    assert [row.name for row in store.streams()] == ["meals"]
+
+
+def test_an_import_tells_how_far_it_is(stream, tmp_path):
+    path = tmp_path / "past.jsonl"
+    path.write_text("\n".join(json.dumps(JSONL[0]) for _ in range(450)))
+    heard: list[tuple[int, int]] = []
+    assert import_duels(stream, path, on_progress=lambda done, total: heard.append((done, total))) == 450
+    assert heard == [(200, 450), (400, 450), (450, 450)]

@@ -1,4 +1,4 @@
-"""Commands about the streams of a store: create, look, import, export, back up, restore, repair."""
+"""Commands about the streams of a store: create, look, change, move, repair."""
 
 from __future__ import annotations
 
@@ -8,43 +8,26 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 
 from duelwise.cli.app import app
 from duelwise.cli.serve import DEFAULT_STORE, StoreOption, StreamArgument, opened
-from duelwise.errors import InvalidInput
+from duelwise.cli.setting_options import with_settings
+from duelwise.types import JSON
 
+Source = Annotated[str, typer.Argument(help="The source, as the votes name it.")]
 File = Annotated[Path, typer.Argument(help="The file.", dir_okay=False)]
 
 
 @app.command()
-def create(
-    stream: StreamArgument,
-    context_dim: Annotated[int, typer.Option(help="Features known before serving.")],
-    post_dim: Annotated[int, typer.Option(help="Features known after serving.")] = 0,
-    recipe: Annotated[str, typer.Option(help="The method that chooses.")] = "rcdp-ucb",
-    options: Annotated[str, typer.Option(help='JSON, such as {"exploration_width": 0.3}.')] = "{}",
-    feature_names: Annotated[
-        str, typer.Option(help="Separated by commas; those known after serving last.")
-    ] = "",
-    store: StoreOption = DEFAULT_STORE,
-) -> None:
+@with_settings
+def create(stream: StreamArgument, *, settings: dict[str, JSON], store: StoreOption = DEFAULT_STORE) -> None:
     """Create a stream; the same again changes nothing."""
-    from duelwise.stream import DecisionStream, StreamSettings
-
-    try:
-        chosen = json.loads(options)
-    except json.JSONDecodeError as error:
-        raise InvalidInput(f"--options is no JSON: {error}.") from error
-    settings = StreamSettings(
-        context_dim=context_dim,
-        post_dim=post_dim,
-        recipe=recipe,
-        options=chosen,
-        feature_names=tuple(name for name in feature_names.split(",") if name),
-    )
     with opened(store) as at:
-        DecisionStream.create(at, stream, settings).close()
+        from duelwise.stream import DecisionStream, StreamSettings
+
+        DecisionStream.create(at, stream, StreamSettings.from_dict(settings)).close()
     typer.echo(f"The stream {stream!r} is in {store}.")
 
 
@@ -65,8 +48,15 @@ def import_(stream: StreamArgument, file: File, store: StoreOption = DEFAULT_STO
     from duelwise.stream import DecisionStream
     from duelwise.stream.importing import import_duels
 
-    with opened(store) as at, DecisionStream.open(at, stream) as target:
-        new = import_duels(target, file)
+    with (
+        opened(store) as at,
+        DecisionStream.open(at, stream) as target,
+        Progress(*Progress.get_default_columns(), MofNCompleteColumn(), transient=True) as bar,
+    ):
+        task = bar.add_task(f"{file.name} into {stream}", total=None)
+        new = import_duels(
+            target, file, on_progress=lambda done, total: bar.update(task, completed=done, total=total)
+        )
     typer.echo(f"{new} duels were imported into {stream!r}.")
 
 
@@ -107,31 +97,135 @@ def restore(
 
 
 @app.command()
+@with_settings
+def derive(
+    file: File,
+    name: Annotated[str, typer.Argument(help="The name of the new stream.")],
+    columns: Annotated[
+        str, typer.Option(help="Features to keep, as price,rating=stars: a new name before the old one.")
+    ] = "",
+    *,
+    settings: dict[str, JSON],
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """Make a new stream from a backup: some of its features, under other names, and other settings."""
+    from duelwise.stream.transfer import derive_columns, read_backup
+
+    exported = read_backup(file)
+    kept = [column.rpartition("=") for column in columns.split(",") if column]
+    chosen = {new or old: old for new, _, old in kept} or {
+        one: one for one in exported.settings.feature_names
+    }
+    with opened(store) as at:
+        derive_columns(at, name, exported, chosen, settings)
+    typer.echo(f"{name!r} has lived through {exported.log.head} events of {exported.name!r}.")
+
+
+@app.command("stream-report")
+def stream_report(stream: StreamArgument, store: StoreOption = DEFAULT_STORE) -> None:
+    """Write what a stream has learned, from whom, and how sure it is, as JSON."""
+    from duelwise.stream import DecisionStream
+
+    with opened(store) as at, DecisionStream.open(at, stream) as target:
+        typer.echo(json.dumps(target.report().to_dict(), indent=2))
+
+
+@app.command()
+def retract(
+    stream: StreamArgument,
+    tickets: Annotated[list[str], typer.Argument(help="Tickets whose votes shall not count.")],
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """Take back votes; what was learned from them is unlearned."""
+    from duelwise.stream import DecisionStream
+
+    with opened(store) as at, DecisionStream.open(at, stream) as target:
+        changed = sum(target.retract(ticket).changed for ticket in tickets)
+    typer.echo(f"{changed} votes of {stream!r} were retracted.")
+
+
+@app.command("retract-source")
+def retract_source(stream: StreamArgument, source: Source, store: StoreOption = DEFAULT_STORE) -> None:
+    """Take back every vote of a source."""
+    from duelwise.stream import DecisionStream
+
+    with opened(store) as at, DecisionStream.open(at, stream) as target:
+        changed = target.retract_source(source)
+    typer.echo(f"{changed} votes of {source!r} were retracted from {stream!r}.")
+
+
+@app.command("erase-source")
+def erase_source(stream: StreamArgument, source: Source, store: StoreOption = DEFAULT_STORE) -> None:
+    """Put a pseudonym in the place of a source's name; votes stay, and so does what was learned."""
+    from duelwise.stream.erasing import erase_source as erase
+
+    with opened(store) as at:
+        pseudonym = erase(at, stream, source)
+    typer.echo(f"The source is called {pseudonym!r} now. Backups made before still hold its name.")
+
+
+@app.command()
+def expire(
+    stream: StreamArgument,
+    older_than: Annotated[
+        float | None, typer.Option(help="Seconds; the stream's own limit where not given.")
+    ] = None,
+    confirm_clock: Annotated[
+        bool, typer.Option(help="This machine's clock is right, however far it is ahead of the log.")
+    ] = False,
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """Close the duels that have waited too long."""
+    from duelwise.stream import DecisionStream
+
+    with opened(store) as at, DecisionStream.open(at, stream) as target:
+        closed = target.expire(older_than, confirm_clock=confirm_clock)
+        jump = target.report().clock_jump_seconds
+    typer.echo(f"{closed} duels of {stream!r} were closed.")
+    if jump:
+        typer.echo(
+            f"The clock is {jump / 86400:.1f} days ahead of the stream's last events, and is not "
+            "believed yet. If it is right, say --confirm-clock."
+        )
+
+
+@app.command()
 def verify(stream: StreamArgument, store: StoreOption = DEFAULT_STORE) -> None:
-    """Check every event of a stream against its checksum; a damaged stream becomes read-only."""
+    """Check the database and replay a stream's log; a damaged stream becomes read-only."""
     from duelwise.stream.repair import verify as look
 
     with opened(store) as at:
-        damaged = look(at, stream)
-    if damaged:
+        findings = look(at, stream)
+    for finding in findings:
+        typer.echo(finding.says)
+    if findings:
         typer.echo(
-            f"Damaged or missing: {', '.join(map(str, damaged))}. `duelwise repair {stream}` sets them aside."
+            f"`duelwise repair {stream}` sets right what follows from the log, and keeps what it cuts."
         )
         raise typer.Exit(1)
-    typer.echo("Every event is as it was recorded.")
+    typer.echo("Every event is as it was recorded, and everything else follows from the log.")
 
 
 @app.command()
 def repair(stream: StreamArgument, store: StoreOption = DEFAULT_STORE) -> None:
-    """Set damaged events aside, keep them in a side table, and open the stream again."""
+    """Set damaged events aside, write anew what follows from the log, and open the stream again."""
+    from duelwise.stream.repair import KEPT_IN
     from duelwise.stream.repair import repair as mend
 
     with opened(store) as at:
         done = mend(at, stream)
-    if not done.damaged:
+    if not done.changed:
         typer.echo("Nothing is damaged; nothing was changed.")
         return
-    typer.echo(f"Set aside: {', '.join(map(str, done.damaged))} (damaged).")
+    if done.damaged:
+        typer.echo(f"Set aside: {', '.join(map(str, done.damaged))} (damaged or missing).")
     if done.unsupported:
-        typer.echo(f"And, since they make no sense without those: {', '.join(map(str, done.unsupported))}.")
-    typer.echo(f"{done.kept} events are kept.")
+        typer.echo(f"Set aside, since they cannot have happened: {', '.join(map(str, done.unsupported))}.")
+    if done.damaged or done.unsupported:
+        typer.echo(f"What was set aside is kept in the table {KEPT_IN}.")
+    if done.recounted:
+        typer.echo("Events and duels were counted again.")
+    typer.echo(
+        f"{done.kept} events are kept, {done.tickets} tickets were written anew, "
+        f"{done.snapshots} damaged snapshots dropped."
+    )

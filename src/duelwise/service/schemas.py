@@ -46,6 +46,7 @@ class StreamBody(Body):
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
     random_share: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
     keep_candidates: bool | UnsetType = UNSET
+    edition: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
 
 
 class Candidate(Body):

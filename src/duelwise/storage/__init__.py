@@ -4,10 +4,11 @@ SQLite by default, PostgreSQL for many machines, one set of statements for both.
 Storage knows rows and bytes; what an event means is the stream's affair.
 """
 
-from duelwise.storage.codec import JSON, pack, unpack
+from duelwise.storage.codec import pack, unpack
 from duelwise.storage.rows import OPEN_STATES, EventRow, KeyRow, SnapshotRow, StreamRow, TicketRow
 from duelwise.storage.store import Store, open_store, told_plainly
 from duelwise.storage.writer import Writer
+from duelwise.types import JSON
 
 __all__ = [
     "JSON",

@@ -7,26 +7,28 @@ The checksum lives beside the bytes, in the row that holds them.
 
 from __future__ import annotations
 
+import json
+import math
 import struct
-from collections.abc import Mapping
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
+from typing import Any, cast
 
 import msgspec
 import numpy as np
 
 from duelwise.errors import StorageFailure
-from duelwise.types import AnyArray, Snapshot
-
-JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
+from duelwise.types import JSON, AnyArray, Snapshot
 
 AnyDtype = np.dtype[Any]
+Layout = tuple[tuple[str, tuple[int, ...], AnyDtype, int], ...]
+"""Of each array its name, shape, type, and where it begins."""
 
 MAGIC = b"DW"
 VERSION = 1
 _PREFIX = struct.Struct("<2sBBI")
 _ENCODER = msgspec.json.Encoder()  # floats as short as they come back exactly
-_DECODER = msgspec.json.Decoder(tuple[dict[str, Any], list[tuple[str, str, list[int]]]])
+_parse = cast("Callable[[str], tuple[dict[str, JSON], int]]", json.JSONDecoder().raw_decode)
 _KINDS = "biuf"  # booleans, integers, floats: what raw bytes can hold exactly
 
 
@@ -61,12 +63,41 @@ def unpack(data: bytes) -> tuple[dict[str, JSON], Snapshot]:
             "Open this store with the version that wrote it, or a later one."
         )
     start = _PREFIX.size + length
-    fields, shapes = _DECODER.decode(data[_PREFIX.size : start])
-    arrays: Snapshot = {}
-    for name, dtype, shape in shapes:
+    fields, layout = _header(data[_PREFIX.size : start])
+    return fields, _arrays(layout, bytearray(data[start:])) if layout else {}
+
+
+def _header(header: bytes) -> tuple[dict[str, JSON], Layout]:
+    """Fields and arrays' places. Shapes are parsed once for all headers that end alike, as most do."""
+    end = header.rfind(b"},[") + 1  # the end of the fields, unless an array has this in its name
+    try:
+        text = header[1:end].decode()
+        fields, read = _parse(text)
+        if read == len(text):
+            return fields, _layout(header[end + 1 : -1])
+    except ValueError:
+        pass
+    fields, shapes = json.loads(header)
+    return fields, _layout(json.dumps(shapes).encode())
+
+
+@lru_cache(maxsize=256)
+def _layout(text: bytes) -> Layout:
+    places: list[tuple[str, tuple[int, ...], AnyDtype, int]] = []
+    offset = 0
+    for name, dtype, shape in cast("list[tuple[str, str, list[int]]]", json.loads(text)):
         kind = np.dtype(dtype)
-        count = int(np.prod(shape, dtype=np.int64))
-        # A copy: compiled kernels take aligned, writable arrays, and the bytes are neither.
-        arrays[name] = np.frombuffer(data, kind, count, start).reshape(shape).astype(kind.newbyteorder("="))
-        start += count * kind.itemsize
-    return fields, arrays
+        places.append((name, tuple(shape), kind, offset))
+        offset += math.prod(shape) * kind.itemsize
+    return tuple(places)
+
+
+def _arrays(layout: Layout, held: bytearray) -> Snapshot:
+    """Arrays over one block of memory that is theirs alone: compiled kernels write to them."""
+    arrays: Snapshot = {}
+    for name, shape, kind, offset in layout:
+        array: AnyArray = np.ndarray(shape, kind, held, offset)
+        if offset % kind.itemsize or not kind.isnative:
+            array = array.astype(kind.newbyteorder("="))
+        arrays[name] = array
+    return arrays

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from sqlite3 import Connection as SqliteConnection
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
-from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy.engine import URL, Connection, Dialect, Engine
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -15,21 +16,35 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from duelwise.errors import InvalidInput, StorageFailure, require, unknown_name
 from duelwise.storage.schema import HEAD
 
-BUSY_SECONDS = 30  # how long a writer waits for another process to finish its transaction
+STATEMENT_SECONDS = 10.0  # the longest that one statement may take
+LOCK_SECONDS = 5.0  # how long a writer waits for another process to finish its transaction
+CONNECT_SECONDS = 5
+IDLE_SECONDS = 15.0  # a process that stops amid a transaction loses it, and the lock, after so long
+GRACE_SECONDS = 2.0  # between the server's own time-out and giving up on a server that does not answer
 MIGRATION_LOCK = 7_353_611  # an arbitrary number that every Duelwise process agrees on
+
+_LOCK_TIMEOUTS = ("database is locked", "lock timeout", "LockNotAvailable")
 
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",  # in WAL mode, NORMAL may lose acknowledged commits on power loss
-    f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}",
+    f"PRAGMA busy_timeout = {int(LOCK_SECONDS * 1000)}",
     "PRAGMA foreign_keys = ON",
 )
 
 
-def open_engine(url: str) -> Engine:
+def is_lock_timeout(message: str) -> bool:
+    """Whether the database gave up waiting for another process."""
+    return any(words in message for words in _LOCK_TIMEOUTS)
+
+
+def open_engine(url: str, *, statement_seconds: float = STATEMENT_SECONDS) -> Engine:
     """A migrated database at `sqlite:///path` or `postgresql://…`."""
     address = _address(url)
-    engine = _sqlite(address) if address.get_backend_name() == "sqlite" else _postgresql(address)
+    if address.get_backend_name() == "sqlite":
+        engine = _sqlite(address)
+    else:
+        engine = _postgresql(address, statement_seconds)
     try:
         _migrate(engine)
     except SQLAlchemyError as error:
@@ -80,18 +95,61 @@ def _sqlite(address: URL) -> Engine:
     return engine
 
 
-def _postgresql(address: URL) -> Engine:
+def empty_write_ahead_file(engine: Engine) -> None:
+    """Bring what SQLite has written into its file; outside of any transaction."""
+    held = engine.raw_connection()
+    try:
+        assert isinstance(held.dbapi_connection, SqliteConnection)
+        held.dbapi_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        held.close()
+
+
+def _postgresql(address: URL, statement_seconds: float) -> Engine:
     require("psycopg", extra="postgres", purpose="A PostgreSQL store")
-    engine = sa.create_engine(address.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
+    from duelwise.storage.patience import connect
+
+    engine = sa.create_engine(
+        address.set(drivername="postgresql+psycopg"),
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": CONNECT_SECONDS},
+    )
+    settings = {
+        "synchronous_commit": "on",
+        "statement_timeout": _milliseconds(statement_seconds),
+        "lock_timeout": _milliseconds(min(LOCK_SECONDS, statement_seconds)),
+        "idle_in_transaction_session_timeout": _milliseconds(IDLE_SECONDS),
+    }
+
+    def join(
+        _dialect: Dialect, _entry: ConnectionPoolEntry, arguments: list[str], named: dict[str, Any]
+    ) -> DBAPIConnection:
+        return connect(*arguments, patience=statement_seconds + GRACE_SECONDS, **named)
 
     def settle(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
         cursor = connection.cursor()
-        cursor.execute("SET SESSION synchronous_commit = on")
+        for name, value in settings.items():
+            cursor.execute(f"SET SESSION {name} = '{value}'")
         cursor.close()
         connection.commit()
 
+    event.listen(engine, "do_connect", join)
     event.listen(engine, "connect", settle)
     return engine
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{int(seconds * 1000)}ms"
+
+
+def unhurried(connection: Connection) -> None:
+    """Let this transaction take its time: a migration, a repair, a look at every row."""
+    if connection.dialect.name == "postgresql":
+        from duelwise.storage.patience import wait_long
+
+        connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+        connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
+        wait_long(connection)
 
 
 def _migrate(engine: Engine) -> None:
@@ -101,6 +159,8 @@ def _migrate(engine: Engine) -> None:
             return
     with engine.connect().execution_options(writes=True) as connection, connection.begin():
         if engine.dialect.name == "postgresql":
+            unhurried(connection)
+            connection.exec_driver_sql("SET LOCAL lock_timeout = 0")  # of another that migrates
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATION_LOCK)))
         found = _version(connection)
         if found is not None and found > HEAD:

@@ -34,9 +34,13 @@ class Prepared:
     def execute(self, connection: Connection, row: Row) -> None:
         _send(connection, self._text(connection), row)
 
+    def all(self, connection: Connection, row: Row) -> Sequence[Row]:
+        """Every row of the result."""
+        return _send(connection, self._text(connection), row).fetchall()
+
     def one(self, connection: Connection, row: Row) -> Row:
         """The only row of the result."""
-        (found,) = _send(connection, self._text(connection), row).fetchall()
+        (found,) = self.all(connection, row)
         return found
 
     def _text(self, connection: Connection) -> str:

@@ -53,6 +53,18 @@ class TicketRow(NamedTuple):
 class SnapshotRow(NamedTuple):
     seq: int  # the state after this event
     payload: bytes
+    format: int = 1  # its layout, and the arithmetic it was folded with
+    arithmetic: int = 1
+
+
+class ServerRow(NamedTuple):
+    """A process that serves the store, or did."""
+
+    id: str
+    place: str  # host and process
+    version: str
+    arithmetic: int
+    seen_at: float
 
 
 class KeyRow(NamedTuple):

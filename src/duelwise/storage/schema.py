@@ -18,7 +18,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0001"  # the newest migration
+HEAD = "0002"  # the newest migration
 
 metadata = MetaData()
 
@@ -92,6 +92,8 @@ snapshots = Table(
     Column("seq", BigInteger, primary_key=True),
     Column("payload", LargeBinary, nullable=False),
     Column("checksum", BigInteger, nullable=False),
+    Column("format", Integer, nullable=False, server_default="1"),
+    Column("arithmetic", Integer, nullable=False, server_default="1"),
 )
 
 cut_events = Table(
@@ -119,4 +121,14 @@ keys = Table(
     Column("hash", String, nullable=False, unique=True),
     Column("created_at", Double, nullable=False),
     Column("revoked_at", Double),
+)
+
+servers = Table(
+    "servers",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("place", String, nullable=False),
+    Column("version", String, nullable=False),
+    Column("arithmetic", Integer, nullable=False),
+    Column("seen_at", Double, nullable=False),
 )

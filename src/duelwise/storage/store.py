@@ -11,12 +11,19 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
 from duelwise.errors import StorageFailure, UnknownStream
-from duelwise.storage import schema
-from duelwise.storage.database import open_engine
+from duelwise.storage import integrity, schema
+from duelwise.storage.database import (
+    STATEMENT_SECONDS,
+    empty_write_ahead_file,
+    is_lock_timeout,
+    open_engine,
+    unhurried,
+)
 from duelwise.storage.keys import Keys
 from duelwise.storage.prepared import Prepared
-from duelwise.storage.repairing import Repairer
+from duelwise.storage.repairing import Repairer, Scanner, SourceEraser
 from duelwise.storage.rows import OPEN_STATES, EventRow, SnapshotRow, StreamRow, TicketRow, snapshot_checksum
+from duelwise.storage.servers import Servers
 from duelwise.storage.writer import READ_CHUNK, Writer, read_events, read_tickets, write_snapshot
 
 SNAPSHOTS_KEPT = 3  # the newest is used; older ones in case it is damaged
@@ -27,9 +34,12 @@ _STREAM_BY_ID = Prepared(_by_id, ["of_stream"])
 _LOCKED_STREAM = Prepared(_by_id.with_for_update(), ["of_stream"])
 
 
-def open_store(url: str) -> Store:
-    """The store at `sqlite:///file.db` or `postgresql://user@host/name`, migrated."""
-    return Store(open_engine(url))
+def open_store(url: str, *, statement_seconds: float = STATEMENT_SECONDS) -> Store:
+    """The store at `sqlite:///file.db` or `postgresql://user@host/name`, migrated.
+
+    No statement takes longer than `statement_seconds`: a frozen database is an error, not a wait.
+    """
+    return Store(open_engine(url, statement_seconds=statement_seconds))
 
 
 class Store:
@@ -39,6 +49,7 @@ class Store:
         self._engine = engine
         self.keys = Keys(self._reading, self._changing)
         self._quick: Connection | None = None  # see begin_at_once
+        self.servers = Servers(self._reading, self._changing)
 
     @property
     def url(self) -> str:
@@ -65,6 +76,12 @@ class Store:
             return self.stream(name), False
         return self.stream(name), True
 
+    def discard_empty(self, stream_id: int) -> None:
+        """Take back a stream in which nothing was recorded."""
+        table = schema.streams
+        with self._changing() as connection:
+            connection.execute(sa.delete(table).where(table.c.id == stream_id, table.c.head == 0))
+
     def streams(self) -> list[StreamRow]:
         with self._reading() as connection:
             rows = connection.execute(sa.select(*_stream_columns).order_by(schema.streams.c.name))
@@ -81,22 +98,39 @@ class Store:
         hint = f" Did you mean {near[0]!r}?" if near else " Create it first."
         raise UnknownStream(f"There is no stream called {name!r}.{hint}")
 
-    def current(self, stream_id: int) -> StreamRow:
-        """The stream's row as it is now."""
+    def __contains__(self, name: str) -> bool:
+        query = sa.select(schema.streams.c.id).where(schema.streams.c.name == name)
+        if not name.isprintable():
+            return False
         with self._reading() as connection:
-            return StreamRow._make(_STREAM_BY_ID.one(connection, (stream_id,)))
+            return connection.execute(query).first() is not None
+
+    def count(self) -> int:
+        """How many streams there are."""
+        with self._reading() as connection:
+            return connection.execute(sa.select(sa.func.count()).select_from(schema.streams)).scalar_one()
 
     def pending(self) -> dict[int, tuple[int, float]]:
-        """By stream: how many tickets are open, and when the oldest was asked. Opens no stream."""
+        """By stream: how many tickets are open, and when the oldest of them was asked."""
         table = schema.tickets.c
         query = (
             sa.select(table.stream_id, sa.func.count(), sa.func.min(table.asked_at))
-            # Spelled out, not bound: only then do both planners use the partial index.
             .where(table.state.in_([sa.literal_column(f"'{state}'") for state in OPEN_STATES]))
             .group_by(table.stream_id)
         )
         with self._reading() as connection:
             return {stream: (count, oldest) for stream, count, oldest in connection.execute(query)}
+
+    def last_event(self, stream_id: int) -> int:
+        """The highest number in the log, whatever the stream's row says."""
+        query = sa.select(sa.func.max(schema.events.c.seq)).where(schema.events.c.stream_id == stream_id)
+        with self._reading() as connection:
+            return connection.execute(query).scalar() or 0
+
+    def current(self, stream_id: int) -> StreamRow:
+        """The stream's row as it is now."""
+        with self._reading() as connection:
+            return StreamRow._make(_STREAM_BY_ID.one(connection, (stream_id,)))
 
     def mark_damaged(self, stream_id: int, seq: int) -> None:
         """Remember the first damaged event, so that every process refuses to write."""
@@ -144,7 +178,7 @@ class Store:
                 self._quick.begin()
             except OperationalError as error:
                 self._quick.rollback()
-                if "locked" in str(error.orig):
+                if is_lock_timeout(str(error.orig)):
                     return None
                 raise
             return self._quick
@@ -154,7 +188,37 @@ class Store:
         """One transaction with the stream locked, in which its log may be rewritten."""
         with self._changing() as connection:
             row = _LOCKED_STREAM.one(connection, (stream_id,))
+            unhurried(connection)
             yield Repairer(connection, StreamRow._make(row))
+
+    @contextmanager
+    def erasing(self, stream_id: int) -> Generator[SourceEraser]:
+        """One transaction with the stream locked, in which a source's name may be written over."""
+        with self._changing() as connection:
+            row = _LOCKED_STREAM.one(connection, (stream_id,))
+            unhurried(connection)
+            yield SourceEraser(connection, StreamRow._make(row))
+        if self._engine.dialect.name == "sqlite":
+            empty_write_ahead_file(self._engine)  # it holds the old pages too
+
+    @contextmanager
+    def scanning(self, stream_id: int) -> Generator[Scanner]:
+        """One moment of a stream, while others go on writing."""
+        level = {"isolation_level": "REPEATABLE READ"} if self._engine.dialect.name == "postgresql" else {}
+        with told_plainly(), self._engine.connect().execution_options(**level) as connection:
+            unhurried(connection)
+            row = _STREAM_BY_ID.one(connection, (stream_id,))
+            yield Scanner(connection, StreamRow._make(row))
+
+    def check(self) -> list[str]:
+        """What the database's own check finds wrong with it."""
+        with told_plainly(), self._engine.connect() as connection:
+            return integrity.problems(connection)
+
+    def reindex(self) -> None:
+        """Make every index anew."""
+        with told_plainly(), self._engine.connect() as connection:
+            integrity.reindex(connection)
 
     def events(self, stream_id: int, *, after: int, upto: int) -> Iterator[EventRow]:
         """Events after < seq ≤ upto in order, checked; read in chunks, so a long log fits."""
@@ -207,17 +271,18 @@ class Store:
             oldest = min(connection.execute(kept).scalars())
             connection.execute(sa.delete(table).where(table.c.stream_id == stream_id, table.c.seq < oldest))
 
-    def snapshot(self, stream_id: int, *, upto: int) -> SnapshotRow | None:
-        """The newest intact snapshot of a state no later than `upto`."""
+    def snapshot(self, stream_id: int, *, upto: int, format: int, arithmetic: int) -> SnapshotRow | None:
+        """The newest intact snapshot of a state no later than `upto`, of this layout and arithmetic."""
         table = schema.snapshots.c
         query = (
             sa.select(table.seq, table.payload, table.checksum)
             .where(table.stream_id == stream_id, table.seq <= upto)
+            .where(table.format == format, table.arithmetic == arithmetic)
             .order_by(table.seq.desc())
         )
         with self._reading() as connection:
             for seq, payload, checksum in connection.execute(query):
-                snapshot = SnapshotRow(seq, payload)
+                snapshot = SnapshotRow(seq, payload, format, arithmetic)
                 if snapshot_checksum(snapshot) == checksum:
                     return snapshot
         return None
@@ -244,8 +309,10 @@ def told_plainly() -> Generator[None]:
     except IntegrityError:
         raise
     except SQLAlchemyError as error:
+        what = str(error.args[0]) if error.args else str(error)
+        why = " Another process holds the lock and did not finish in time." if is_lock_timeout(what) else ""
         raise StorageFailure(
-            f"The database failed: {error.args[0] if error.args else error}. Nothing of this request was "
+            f"The database failed: {what.strip()}.{why} Nothing of this request was "
             "acknowledged. Look at the disk and the server, then send it again: votes and contexts may be "
             "repeated, and asks that carry an event_id."
         ) from error

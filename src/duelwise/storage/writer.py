@@ -28,15 +28,15 @@ _event_columns = [schema.events.c[name] for name in EventRow._fields]
 _ticket_columns = [schema.tickets.c[name] for name in TicketRow._fields]
 _stream_id: sa.BindParameter[int] = sa.bindparam("of_stream")
 
-_EVENTS_BETWEEN = (
+_EVENTS_BETWEEN = Prepared(
     sa.select(*_event_columns, schema.events.c.checksum)
     .where(
         schema.events.c.stream_id == _stream_id,
         schema.events.c.seq > sa.bindparam("after"),
         schema.events.c.seq <= sa.bindparam("upto"),
     )
-    .order_by(schema.events.c.seq)
-    .limit(READ_CHUNK)
+    .order_by(schema.events.c.seq),
+    ["of_stream", "after", "upto"],
 )
 _TICKETS = ByKeys(
     sa.select(*_ticket_columns).where(
@@ -79,9 +79,7 @@ def checked(row: Iterable[object]) -> EventRow:
 def read_events(connection: Connection, stream_id: int, *, after: int, upto: int) -> Iterator[EventRow]:
     """Events after < seq ≤ upto in order; a damaged or missing one is an error that names it."""
     while after < upto:
-        rows = connection.execute(
-            _EVENTS_BETWEEN, {"of_stream": stream_id, "after": after, "upto": upto}
-        ).all()
+        rows = _EVENTS_BETWEEN.all(connection, (stream_id, after, min(upto, after + READ_CHUNK)))
         for row in rows:
             event = checked(row)
             if event.seq != after + 1:
@@ -162,11 +160,12 @@ class Writer:
         return [TicketRow._make(row) for row in self.connection.execute(query)]
 
     def from_source(self, source: str, *, after: int, limit: int) -> list[TicketRow]:
-        """Tickets with a vote of this source and a round after the given one, in order."""
+        """Tickets with a vote of this source that counts and a round after the given one, in order."""
         table = schema.tickets.c
         query = (
             sa.select(*_ticket_columns)
             .where(table.stream_id == self.stream.id, table.source == source, table.round > after)
+            .where(table.state.in_(["voted", "told"]))
             .order_by(table.round)
             .limit(limit)
         )

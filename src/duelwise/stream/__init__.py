@@ -14,23 +14,29 @@ from duelwise.stream.operations import (
     Tell,
     Ticket,
 )
+from duelwise.stream.registry import Entry, StreamRegistry
 from duelwise.stream.report import Report
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream_fields import SettingField, setting_fields
 
 __all__ = [
     "Answer",
     "Ask",
     "DecisionStream",
     "Duel",
+    "Entry",
     "Import",
     "Observe",
     "Operation",
     "Receipt",
     "Report",
     "Retract",
+    "SettingField",
     "Side",
+    "StreamRegistry",
     "StreamSettings",
     "Tell",
     "Ticket",
     "register",
+    "setting_fields",
 ]

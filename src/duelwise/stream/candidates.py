@@ -42,6 +42,15 @@ def check_name(what: str, name: str | None) -> None:
         raise InvalidInput(f"The {what} is {name!r:.80}; expected {_NAME_RULE}.")
 
 
+def check_stream_name(name: str) -> None:
+    """A stream's name goes into paths and addresses: no slash, and nothing that means another folder."""
+    check_name("name of the stream", name)
+    if name.startswith(".") or "/" in name or "\\" in name:
+        raise InvalidInput(
+            f"The name of the stream is {name!r:.80}; it must not begin with a dot or hold a slash."
+        )
+
+
 def read_candidates(candidates: Candidates, names: Sequence[str]) -> CandidateSet:
     """Check a candidate set: at least two, ids that differ, features that are finite."""
     if isinstance(candidates, CandidateSet):

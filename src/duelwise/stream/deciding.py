@@ -10,15 +10,27 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from duelwise.errors import Conflict, Damaged, DuelwiseError, Expired, InvalidInput
+from duelwise.errors import Conflict, Damaged, DuelwiseError, Expired, InvalidInput, TicketDamaged
 from duelwise.storage import OPEN_STATES, EventRow, TicketRow, Writer
+from duelwise.storage.rows import NO_ROUND
 from duelwise.stream import events, tickets
 from duelwise.stream.candidates import CandidateSet, check_name, is_name, read_candidates, read_features
 from duelwise.stream.choosing import Chooser
-from duelwise.stream.events import Asked, Event, Observed, Recorded, Retracted, Skipped, Told, encode, kind_of
+from duelwise.stream.events import (
+    Asked,
+    ClockConfirmed,
+    Event,
+    Observed,
+    Recorded,
+    Retracted,
+    Skipped,
+    Told,
+    encode,
+    kind_of,
+)
 from duelwise.stream.folding import Folded
+from duelwise.stream.lifecycle import outcome_of
 from duelwise.stream.operations import (
-    WINNERS,
     Answer,
     Ask,
     Duel,
@@ -27,9 +39,9 @@ from duelwise.stream.operations import (
     Operation,
     Receipt,
     Retract,
-    Side,
     Tell,
 )
+from duelwise.stream.repeating import check_repeated, digest_of, duel_of
 from duelwise.types import Array
 
 
@@ -39,7 +51,9 @@ class Batch:
     def __init__(self, writer: Writer, folded: Folded, chooser: Chooser, *, at: float) -> None:
         self._writer, self._folded, self._chooser, self._at = writer, folded, chooser, at
         self._settings = folded.settings
+        self._now = folded.ledger.time.now(at)
         self._tickets: dict[int, TicketRow] = {}
+        self._changed: set[int] = set()  # rounds of tickets that this batch has moved on
         self._named: dict[str, EventRow] = {}
         self._version = folded.seq
         self.appended: list[Recorded] = []
@@ -59,9 +73,9 @@ class Batch:
         return answers
 
     def expire(self, *, asked_before: float, limit: int) -> int:
-        """Close tickets that waited too long, oldest first; returns how many."""
+        """Close tickets that waited too long, oldest first; returns how many were looked at."""
         overdue = self._writer.overdue(asked_before=asked_before, limit=limit)
-        for ticket in overdue:
+        for ticket in self._sound(overdue):
             self._advance(ticket, events.Expired(ticket.round))
         return len(overdue)
 
@@ -70,11 +84,21 @@ class Batch:
 
         Returns how many, and the round to go on after; None when there are no more.
         """
-        found = self._writer.from_source(source, after=after, limit=limit)
-        counting = [ticket for ticket in found if ticket.state in ("voted", "told")]
+        found = self._writer.from_source(source, after=after, limit=limit + 1)
+        more = len(found) > limit
+        counting = self._sound(found[:limit])
         for ticket in counting:
-            self._advance(ticket, Retracted(ticket.round))
-        return len(counting), found[-1].round if len(found) == limit else None
+            self._advance(ticket, Retracted(ticket.round, more=more))
+        return len(counting), found[limit - 1].round if more else None
+
+    def confirm_clock(self) -> None:
+        """Record that the time of this transaction is right."""
+        self._append(ClockConfirmed(), NO_ROUND, None)
+
+    def _sound(self, found: Iterable[TicketRow]) -> list[TicketRow]:
+        """Those whose rows say what the log says; `verify` names the others."""
+        agrees = self._folded.ledger.agrees_with
+        return [ticket for ticket in found if agrees(ticket.round, ticket.state)]
 
     # -- requests -----------------------------------------------------------------------
 
@@ -109,8 +133,11 @@ class Batch:
     def _ask(self, ask: Ask) -> Duel:
         check_name("event_id", ask.event_id)
         offered = read_candidates(ask.candidates, self._settings.context_names)
+        digest = None if ask.event_id is None else digest_of(offered.x, *(offered.ids or ()))
         if ask.event_id in self._named:
-            return _asked_again(self._named[ask.event_id], offered)
+            asked = self._served(ask.event_id)
+            check_repeated(asked, digest, offered, ask.event_id)
+            return duel_of(asked, repeated=True)
         choice = self._chooser.choose(self._folded.learner, offered.x, self._writer.rounds)
         arms: list[int] = choice.arms.tolist()
         ids = None if offered.ids is None else [offered.ids[arm] for arm in arms]
@@ -128,6 +155,7 @@ class Batch:
             probability=choice.probability,
             candidates=offered.x if self._settings.keep_candidates else None,
             candidate_ids=offered.ids if self._settings.keep_candidates else None,
+            offered=digest,
         )
         self._append_asked(asked, ask.event_id)
         return duel_of(asked, repeated=False)
@@ -151,7 +179,7 @@ class Batch:
     def _tell(self, tell: Tell) -> Receipt:
         ticket = self._find(tell.ticket)
         check_name("source", tell.source)
-        outcome = _outcome(tell.winner, swapped=ticket.swapped)
+        outcome = outcome_of(tell.winner, swapped=ticket.swapped)
         if outcome is None and ticket.state == "skipped":
             return Receipt(tell.ticket, ticket.state, changed=False)
         if ticket.told_seq is not None and ticket.state in ("voted", "told"):
@@ -176,9 +204,6 @@ class Batch:
     def _import(self, duel: Import) -> Receipt:
         check_name("event_id", duel.event_id)
         check_name("source", duel.source)
-        if duel.event_id in self._named:
-            again = _served_again(self._named[duel.event_id])
-            return Receipt(again.ticket, "told", changed=False)
         x = np.stack(
             [
                 read_features(duel.left, self._settings.context_names, "the left candidate"),
@@ -191,9 +216,14 @@ class Batch:
                 read_features(duel.right_context, self._settings.post_names, "the right candidate's context"),
             ]
         )
-        outcome = _outcome(duel.winner, swapped=False)
+        outcome = outcome_of(duel.winner, swapped=False)
         if outcome is None:
             raise InvalidInput("The winner is 'skip'; a duel without a vote teaches nothing. Leave it out.")
+        digest = None if duel.event_id is None else digest_of(x, y, duel.winner)
+        if duel.event_id in self._named:
+            asked = self._served(duel.event_id)
+            check_repeated(asked, digest, CandidateSet(x, None), duel.event_id)
+            return Receipt(tickets.write(asked.round, asked.tag), "told", changed=False)
         round = self._writer.next_round()
         asked = Asked(
             round=round,
@@ -204,6 +234,7 @@ class Batch:
             swapped=False,
             model_version=self._version,
             y=y,
+            offered=digest,
         )
         ticket = self._append_asked(asked, duel.event_id)
         return self._receipt(self._advance(ticket, Told(round, outcome, duel.source)))
@@ -215,12 +246,17 @@ class Batch:
         found = None if number is None else self._tickets.get(number)
         if found is None or tickets.write(found.round, found.tag) != ticket:
             raise tickets.unknown(ticket)
+        if found.round not in self._changed and not self._sound([found]):
+            raise TicketDamaged(
+                f"The row of ticket {ticket} says that it was {found.state}, and the log says otherwise. "
+                "Nothing was recorded. `duelwise repair` writes the tickets anew from the log."
+            )
         return found
 
     def _check_open(self, ticket: TicketRow, name: str, what: str) -> None:
         """A ticket past its time is closed here and now, whether or not a sweep has come by."""
         limit = self._settings.vote_ttl_seconds
-        if ticket.state in OPEN_STATES and self._at - ticket.asked_at > limit:
+        if ticket.state in OPEN_STATES and self._now - ticket.asked_at > limit:
             ticket = self._advance(ticket, events.Expired(ticket.round))
         if ticket.state == "expired":
             raise Expired(
@@ -236,17 +272,18 @@ class Batch:
         return isinstance(event, Asked | Observed) and event.y is not None and np.array_equal(y, event.y)
 
     def _append_asked(self, asked: Asked, event_id: str | None) -> TicketRow:
-        recorded = self._append(asked, asked.round, event_id)
-        ticket = tickets.after_asked(recorded, asked)
-        self._put(ticket)
+        ticket = self._advance(None, asked, event_id)
         if event_id is not None:
-            self._named[event_id] = self._writer.event(recorded.seq)
+            self._named[event_id] = self._writer.event(ticket.asked_seq)
         return ticket
 
-    def _advance(self, ticket: TicketRow, event: Event) -> TicketRow:
-        ticket = tickets.after(ticket, self._append(event, ticket.round, None))
-        self._put(ticket)
-        return ticket
+    def _advance(self, ticket: TicketRow | None, event: Event, event_id: str | None = None) -> TicketRow:
+        after = tickets.after(ticket, self._append(event, event.round, event_id))
+        assert after is not None  # every caller has looked at the ticket's state
+        self._tickets[after.round] = after
+        self._changed.add(after.round)
+        self._writer.put(after)
+        return after
 
     def _append(self, event: Event, round: int, event_id: str | None) -> Recorded:
         seq = self._writer.append(kind_of(event), encode(event), at=self._at, round=round, event_id=event_id)
@@ -254,50 +291,11 @@ class Batch:
         self.appended.append(recorded)
         return recorded
 
-    def _put(self, ticket: TicketRow) -> None:
-        self._tickets[ticket.round] = ticket
-        self._writer.put(ticket)
+    def _served(self, event_id: str) -> Asked:
+        """The duel of a request that came before."""
+        asked = events.decode(self._named[event_id]).event
+        assert isinstance(asked, Asked)  # only asks carry an event_id
+        return asked
 
     def _receipt(self, ticket: TicketRow) -> Receipt:
         return Receipt(tickets.write(ticket.round, ticket.tag), ticket.state, changed=True)
-
-
-def duel_of(asked: Asked, *, repeated: bool) -> Duel:
-    """The answer that an `asked` event stands for."""
-    first, second = (Side(None if asked.ids is None else asked.ids[i], int(asked.arms[i])) for i in range(2))
-    left, right = (second, first) if asked.swapped else (first, second)
-    ticket = tickets.write(asked.round, asked.tag)
-    return Duel(ticket, left, right, asked.model_version, asked.probability, repeated)
-
-
-def _asked_again(row: EventRow, offered: CandidateSet) -> Duel:
-    """The duel of an earlier ask, if it could be an answer to this one."""
-    asked = events.decode(row).event
-    assert isinstance(asked, Asked)  # only asks carry an event_id
-    arms: list[int] = asked.arms.tolist()
-    ids = None if offered.ids is None or max(arms) >= len(offered.ids) else [offered.ids[arm] for arm in arms]
-    if (
-        max(arms) >= len(offered.x)
-        or not np.array_equal(offered.x[arms], asked.x)
-        or ids != (None if asked.ids is None else list(asked.ids))
-    ):
-        raise Conflict(
-            f"The event_id {row.event_id!r} was used for other candidates, and its pair is not among these. "
-            "Send the same candidates again, or ask under another event_id."
-        )
-    return duel_of(asked, repeated=True)
-
-
-def _served_again(row: EventRow) -> Duel:
-    asked = events.decode(row).event
-    assert isinstance(asked, Asked)  # only asks carry an event_id
-    return duel_of(asked, repeated=True)
-
-
-def _outcome(winner: str, *, swapped: bool) -> float | None:
-    """1 when the first of the pair won, 0 the second, ½ a tie, None for no vote."""
-    if winner not in WINNERS:
-        raise InvalidInput(f"The winner is {winner!r}; expected one of {', '.join(WINNERS)}.")
-    if winner in ("tie", "skip"):
-        return 0.5 if winner == "tie" else None
-    return float((winner == "left") != swapped)

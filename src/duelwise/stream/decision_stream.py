@@ -11,10 +11,11 @@ from typing import Self, cast
 from duelwise.errors import Conflict, DuelwiseError
 from duelwise.storage import Store, TicketRow, open_store
 from duelwise.stream import events, tickets
-from duelwise.stream.candidates import Candidates, Features, check_name
-from duelwise.stream.deciding import duel_of
+from duelwise.stream.candidates import Candidates, Features, check_stream_name
 from duelwise.stream.events import Asked, Recorded
 from duelwise.stream.group_commit import MOST_AT_ONCE, GroupCommit
+from duelwise.stream.heartbeat import check_arithmetic
+from duelwise.stream.lifecycle import Winner, winner_of
 from duelwise.stream.operations import (
     Answer,
     Ask,
@@ -26,8 +27,8 @@ from duelwise.stream.operations import (
     Retract,
     Tell,
     Ticket,
-    Winner,
 )
+from duelwise.stream.repeating import duel_of
 from duelwise.stream.replica import Clock, Replica
 from duelwise.stream.report import Report, make_report
 from duelwise.stream.settings import StreamSettings
@@ -47,6 +48,7 @@ class DecisionStream:
     ) -> None:
         self.name = name
         self._store, self._owns_store = store, owns_store
+        check_arithmetic(store)
         self._replica = Replica(store, store.stream(name), clock=clock)
         self._commits: GroupCommit[Operation, Answer | DuelwiseError] = GroupCommit(
             self._commit, self._replica.lock
@@ -135,28 +137,39 @@ class DecisionStream:
             return self._commit(list(operations))
 
     def retract_source(self, source: str) -> int:
-        """Retract every vote of a source; returns how many."""
+        """Retract every vote of a source; returns how many. One rebuild takes out what was learned."""
         total, after = 0, -1
         while after is not None:
-            with self._replica.lock:
-                with self._replica.batch() as batch:
-                    count, after = batch.retract_source(source, after=after, limit=CLOSED_AT_ONCE)
-                self._replica.upkeep()
+            with self._replica.lock, self._replica.batch() as batch:
+                count, after = batch.retract_source(source, after=after, limit=CLOSED_AT_ONCE)
             total += count
+        with self._replica.lock:
+            self._replica.upkeep()
         return total
 
-    def expire(self, older_than: float | None = None) -> int:
+    def expire(self, older_than: float | None = None, *, confirm_clock: bool = False) -> int:
         """Close tickets that have waited longer than this many seconds; returns how many.
 
         By default the stream's own limit, which is also applied now and then on the way of requests.
+        Time is the log's own: a clock more than a day ahead of it is believed when the events of an
+        hour agree, or with `confirm_clock`, which is recorded.
         """
         seconds = self.settings.vote_ttl_seconds if older_than is None else older_than
-        asked_before = self._replica.clock() - seconds
+        replica = self._replica
+        with replica.lock:
+            if confirm_clock:
+                with replica.batch() as batch:
+                    batch.confirm_clock()
+            else:
+                replica.refresh()
+            asked_before = replica.now() - seconds
         total, count = 0, CLOSED_AT_ONCE
         while count == CLOSED_AT_ONCE:
-            with self._replica.lock, self._replica.batch() as batch:
+            with replica.lock, replica.batch() as batch:
                 count = batch.expire(asked_before=asked_before, limit=CLOSED_AT_ONCE)
-            total += count
+                total += len(batch.appended)
+        with replica.lock:
+            replica.upkeep()
         return total
 
     def _answer(self, operation: Operation) -> Answer:
@@ -193,6 +206,11 @@ class DecisionStream:
         """The number of the last event this process has folded."""
         return self._replica.folded.seq
 
+    @property
+    def memory_bytes(self) -> int:
+        """What the stream's state takes in memory, about, as it was when it was last measured."""
+        return self._replica.memory_bytes
+
     def counts(self) -> dict[str, int]:
         """Tickets by state, as this process knows them."""
         with self._replica.lock:
@@ -225,7 +243,7 @@ class DecisionStream:
         assert isinstance(asked, Asked)
         duel = duel_of(asked, repeated=False)
         return Ticket(
-            ticket, row.state, row.asked_at, duel.left, duel.right, _winner(row), row.source,
+            ticket, row.state, row.asked_at, duel.left, duel.right, _winner_of(row), row.source,
             tuple(_happening(recorded) for recorded in history),
         )  # fmt: skip
 
@@ -244,11 +262,15 @@ class DecisionStream:
 
 
 def register(store: Store, name: str, settings: StreamSettings, *, at: float) -> bool:
-    """Create a stream; False when it is there already with the same settings."""
-    check_name("name of the stream", name)
+    """Create a stream; False when it is there already with the same settings.
+
+    A setting that was left to its default finds the stream that the same call made in another version.
+    """
+    if name not in store:
+        check_stream_name(name)
     settings.start()  # refuses what the learner cannot be made of
     row, new = store.create_stream(name=name, uid=uuid.uuid4().hex, settings=settings.to_json(), at=at)
-    if row.settings != settings.to_json():
+    if not new and not settings.finds(StreamSettings.from_json(row.settings)):
         raise Conflict(
             f"There is already a stream {name!r} with other settings: {row.settings}. "
             "Settings are for life; choose another name, or make a new stream from the old log."
@@ -256,12 +278,10 @@ def register(store: Store, name: str, settings: StreamSettings, *, at: float) ->
     return new
 
 
-def _winner(row: TicketRow) -> Winner | None:
-    if row.outcome is None:
-        return "skip" if row.state == "skipped" else None
-    if row.outcome == 0.5:
-        return "tie"
-    return "left" if (row.outcome == 1) != row.swapped else "right"
+def _winner_of(row: TicketRow) -> Winner | None:
+    if row.outcome is None and row.state != "skipped":
+        return None
+    return winner_of(row.outcome, swapped=row.swapped)
 
 
 def _happening(recorded: Recorded) -> Happening:

@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from duelwise.errors import InvalidInput
+from duelwise.errors import Damaged, InvalidInput, StorageFailure
 from duelwise.storage import JSON, EventRow, pack, unpack
 from duelwise.storage.rows import NO_ROUND
 from duelwise.types import AnyArray, Array, IntArray
@@ -32,6 +32,7 @@ class Asked(NamedTuple):
     probability: float | None = None  # of this pair among all, where some pairs are drawn at random
     candidates: Array | None = None  # (K, dx)
     candidate_ids: Sequence[str] | None = None
+    offered: str | None = None  # a digest of what was asked, where the caller named the request
 
 
 class Observed(NamedTuple):
@@ -60,6 +61,7 @@ class Retracted(NamedTuple):
     """The vote does not count; when it was learned already, a rebuild takes it out."""
 
     round: int
+    more: bool = False  # others of the same retraction follow: a rebuild waits for the last
 
 
 class Expired(NamedTuple):
@@ -81,7 +83,13 @@ class Cut(NamedTuple):
     round: int = NO_ROUND
 
 
-Event = Asked | Observed | Told | Skipped | Retracted | Expired | Rebuilt | Cut
+class ClockConfirmed(NamedTuple):
+    """An operator said that the time of this event is right, however far it jumped."""
+
+    round: int = NO_ROUND
+
+
+Event = Asked | Observed | Told | Skipped | Retracted | Expired | Rebuilt | Cut | ClockConfirmed
 
 KINDS: dict[str, Callable[..., Event]] = {
     "asked": Asked,
@@ -92,6 +100,7 @@ KINDS: dict[str, Callable[..., Event]] = {
     "expired": Expired,
     "rebuilt": Rebuilt,
     "cut": Cut,
+    "clock_confirmed": ClockConfirmed,
 }
 _NAMES = {made: name for name, made in KINDS.items()}
 _INTEGERS = ("arms",)
@@ -126,8 +135,16 @@ def encode(event: Event) -> bytes:
 
 
 def decode(row: EventRow) -> Recorded:
-    fields, arrays = unpack(row.payload)
-    return Recorded(row.seq, row.at, KINDS[row.kind](**fields, **arrays), row.event_id)
+    """The event of a row; one that this version cannot read is damage, and named."""
+    try:
+        fields, arrays = unpack(row.payload)
+        return Recorded(row.seq, row.at, KINDS[row.kind](**fields, **arrays), row.event_id)
+    except (LookupError, TypeError, ValueError, StorageFailure) as error:
+        raise Damaged(
+            f"Event {row.seq} ({row.kind!r:.40}) cannot be read: {type(error).__name__}: {error}. "
+            "A later version may have written it; if none did, `repair` sets the row aside.",
+            seq=row.seq,
+        ) from error
 
 
 def to_json(recorded: Recorded) -> dict[str, JSON]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
@@ -10,25 +11,18 @@ import numpy as np
 from duelwise.errors import StorageFailure
 from duelwise.learning.learner import DuelingLearner, Learned
 from duelwise.storage import SnapshotRow, Store, pack, unpack
-from duelwise.stream.events import (
-    Asked,
-    Cut,
-    Expired,
-    Observed,
-    Rebuilt,
-    Recorded,
-    Retracted,
-    Skipped,
-    Told,
-    decode,
-    kind_of,
-)
+from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
+from duelwise.stream.events import Asked, Cut, Observed, Rebuilt, Recorded, Retracted, Told, decode
 from duelwise.stream.ledger import Ledger
+from duelwise.stream.progress import watched
 from duelwise.stream.settings import StreamSettings
-from duelwise.types import Array, Contexts, Duel, IntArray, Votes
+from duelwise.types import Contexts, Duel, IntArray, Votes
 
 RUN: IntArray = np.zeros(1, dtype=np.int64)  # a stream is one run
 SHARE = "learner."
+BYTES_PER_TICKET = 400  # of an open ticket in the ledger
+
+logger = logging.getLogger("duelwise.stream")
 
 
 class Folded:
@@ -40,7 +34,9 @@ class Folded:
         self.ledger = Ledger()
         self.seq = 0
         self.restored_from = 0  # the snapshot it started from
-        self.without = without  # rounds whose votes are left out
+        self.without = without  # rounds whose votes are left out,
+        # and of streams that 0.2 made their contexts too: as if the duel had never been.
+        self._unserved: frozenset[int] = without if settings.edition >= 2 else frozenset()
 
     def apply(self, recorded: Recorded) -> None:
         """The next event of the log: serve, observe, tell, forget; never choose."""
@@ -48,51 +44,48 @@ class Folded:
             raise StorageFailure(
                 f"Event {recorded.seq} follows event {self.seq}; events are folded in order."
             )
-        event, ledger = recorded.event, self.ledger
+        before = self.ledger.take(recorded)
+        event = recorded.event
         if isinstance(event, Asked):
-            self._serve(event, recorded.at)
+            self._serve(event)
         elif isinstance(event, Observed):
-            ledger.observed(event.round)
-            self._observe(event.round, event.y)
+            if event.round not in self._unserved:
+                self._note(self.learner.observe(Contexts(RUN, _one(event.round), event.y[None])))
         elif isinstance(event, Told):
-            ledger.told(event.round, recorded.at, event.outcome, event.source)
             if event.round not in self.without:
                 self._note(self.learner.tell(Votes(RUN, _one(event.round), np.array([event.outcome]))))
-        elif isinstance(event, Rebuilt):
-            ledger.rebuilt_upto = event.upto
         elif isinstance(event, Cut):
-            self._serve_nothing(event.round, recorded.at)
-        else:
-            self._close(event, recorded.seq)
+            self._serve_nothing(event.round)
+        elif before is not None:
+            self._close(event.round, recorded.seq, told=before == "told")
         self.seq = recorded.seq
 
-    def _serve(self, asked: Asked, at: float) -> None:
+    def _serve(self, asked: Asked) -> None:
+        if asked.round in self._unserved:
+            self._serve_nothing(asked.round)
+            return
         self.learner.serve(Duel(asked.round, asked.arms[None], asked.x[None], asked.predicted[None]))
-        self.ledger.asked(asked.round, at, swapped=asked.swapped, observed=asked.y is not None)
         if asked.y is not None:
-            self._observe(asked.round, asked.y)
+            self._note(self.learner.observe(Contexts(RUN, _one(asked.round), asked.y[None])))
 
-    def _observe(self, round: int, y: Array) -> None:
-        self._note(self.learner.observe(Contexts(RUN, _one(round), y[None])))
-
-    def _close(self, event: Skipped | Expired | Retracted, seq: int) -> None:
-        learned = event.round not in self.ledger.waiting and event.round not in self.without
-        self.ledger.closed(event.round, kind_of(event))
-        if learned:  # no estimate can unlearn: a rebuild has to take the vote out
+    def _close(self, round: int, seq: int, *, told: bool) -> None:
+        """Skipped, expired or retracted."""
+        if told and round not in self.without:  # no estimate can unlearn: a rebuild takes the vote out
             self.ledger.unlearning_since = seq
-        else:
-            self.learner.forget(0, event.round)
+        elif round not in self._unserved:
+            self.learner.forget(0, round)
 
-    def _serve_nothing(self, round: int, at: float) -> None:
-        """A duel whose record was cut still counts its round: two equal candidates teach nothing."""
+    def _serve_nothing(self, round: int) -> None:
+        """A duel whose record was cut, or that is taken out, still counts its round.
+
+        Two equal candidates teach nothing.
+        """
         if round < 0:
             return
         x = np.zeros((1, 2, self.settings.context_dim))
         y = np.zeros((1, 2, self.settings.post_dim))
         self.learner.serve(Duel(round, np.array([[0, 1]]), x, y))
         self.learner.forget(0, round)
-        self.ledger.asked(round, at, swapped=False, observed=False)
-        self.ledger.closed(round, "retracted")
 
     def _note(self, learned: Learned) -> None:
         for round, weight in zip(learned.round.tolist(), learned.weight.tolist(), strict=True):
@@ -101,9 +94,13 @@ class Folded:
     def snapshot(self) -> SnapshotRow:
         """The whole state as bytes."""
         fields, arrays = self.ledger.snapshot()
-        return SnapshotRow(
-            self.seq, pack(fields, arrays | {SHARE + k: v for k, v in self.learner.snapshot().items()})
-        )
+        state = arrays | {SHARE + k: v for k, v in self.learner.snapshot().items()}
+        return SnapshotRow(self.seq, pack(fields, state), FORMAT, ARITHMETIC)
+
+    def size(self) -> int:
+        """Bytes of memory that the state takes, about."""
+        state = sum(array.nbytes for array in self.learner.snapshot().values())
+        return state + BYTES_PER_TICKET * len(self.ledger.waiting)
 
     def restore(self, snapshot: SnapshotRow) -> None:
         fields, arrays = unpack(snapshot.payload)
@@ -141,7 +138,7 @@ class StoredLog:
         return map(decode, self._store.rewriting_events(self._id, upto=upto))
 
     def snapshot(self, *, upto: int) -> SnapshotRow | None:
-        return self._store.snapshot(self._id, upto=upto)
+        return self._store.snapshot(self._id, upto=upto, format=FORMAT, arithmetic=ARITHMETIC)
 
 
 class RecordedLog:
@@ -184,24 +181,22 @@ def _folded_without(settings: StreamSettings, log: Log, *, retracted_upto: int, 
     folded = Folded(
         settings, without=frozenset(r.event.round for r in rewriting if isinstance(r.event, Retracted))
     )
-    for recorded in log.events(after=0, upto=upto):
+    for recorded in watched(log.events(after=0, upto=upto), upto=upto):
         folded.apply(recorded)
     return folded
 
 
 def load(settings: StreamSettings, log: Log, *, upto: int) -> Folded:
     """The same state as `fold`, from the newest snapshot and the events after it."""
-    snapshot = log.snapshot(upto=upto)
-    if snapshot is None:
-        return fold(settings, log, upto=upto)
-    folded = Folded(settings)
-    folded.restore(snapshot)
-    return caught_up(folded, log, upto=upto)
+    folded = _restored(settings, log.snapshot(upto=upto))
+    return fold(settings, log, upto=upto) if folded is None else caught_up(folded, log, upto=upto)
 
 
 def caught_up(folded: Folded, log: Log, *, upto: int) -> Folded:
     """The state after event `upto`; a new one where a rebuild replaced the learner."""
-    for recorded in log.events(after=folded.seq, upto=upto):
+    if folded.seq == upto:
+        return folded
+    for recorded in watched(log.events(after=folded.seq, upto=upto), upto=upto):
         if isinstance(recorded.event, Rebuilt):
             return _past_rebuild(folded.settings, log, seq=recorded.seq, upto=upto)
         folded.apply(recorded)
@@ -210,9 +205,23 @@ def caught_up(folded: Folded, log: Log, *, upto: int) -> Folded:
 
 def _past_rebuild(settings: StreamSettings, log: Log, *, seq: int, upto: int) -> Folded:
     """A rebuild leaves a snapshot of its own; without it the log is folded anew."""
-    snapshot = log.snapshot(upto=upto)
-    if snapshot is None or snapshot.seq < seq:
+    folded = _restored(settings, log.snapshot(upto=upto))
+    if folded is None or folded.seq < seq:
         return fold(settings, log, upto=upto)
-    folded = Folded(settings)
-    folded.restore(snapshot)
     return caught_up(folded, log, upto=upto)
+
+
+def _restored(settings: StreamSettings, snapshot: SnapshotRow | None) -> Folded | None:
+    """The state of a snapshot; None where there is none that this version can read."""
+    if snapshot is None:
+        return None
+    folded = Folded(settings)
+    try:
+        folded.restore(snapshot)
+    except Exception as error:  # whatever another version may have called its arrays: the log is the truth
+        logger.warning(
+            "the snapshot after event %d is set aside, and the log folded again: %s: %s",
+            snapshot.seq, type(error).__name__, error,
+        )  # fmt: skip
+        return None
+    return folded

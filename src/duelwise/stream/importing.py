@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import cast
@@ -18,6 +18,7 @@ from typing import cast
 from duelwise.errors import DuelwiseError, InvalidInput
 from duelwise.stream.candidates import Features, read_features
 from duelwise.stream.decision_stream import DecisionStream
+from duelwise.stream.lifecycle import WINNERS
 from duelwise.stream.operations import Import, Receipt
 from duelwise.stream.settings import StreamSettings
 
@@ -25,20 +26,28 @@ AT_ONCE = 200  # duels in one transaction
 _TEXTS = ("winner", "source", "event_id")
 
 
-def import_duels(stream: DecisionStream, path: Path) -> int:
+def import_duels(
+    stream: DecisionStream, path: Path, *, on_progress: Callable[[int, int], None] | None = None
+) -> int:
     """Learn from past duels; returns how many were new. The whole file is checked before the first.
 
-    Give each an `event_id`, and an import that was interrupted can be run again.
+    Give each an `event_id`, and an import that was interrupted can be run again. `on_progress` hears
+    how many of how many are done.
     """
+    total = 0
     for number, duel in read_duels(path, stream.settings):
         _check(duel, stream.settings, f"{path.name}, line {number}")
-    new = 0
+        total += 1
+    new = done = 0
     duels = read_duels(path, stream.settings)
     while chunk := list(islice(duels, AT_ONCE)):
         for (number, _), answer in zip(chunk, stream.run([duel for _, duel in chunk]), strict=True):
             if isinstance(answer, DuelwiseError):
                 raise type(answer)(f"{path.name}, line {number}: {answer}")
             new += isinstance(answer, Receipt) and answer.changed
+        done += len(chunk)
+        if on_progress is not None:
+            on_progress(done, total)
     return new
 
 
@@ -110,7 +119,7 @@ def _check(duel: Import, settings: StreamSettings, where: str) -> None:
             read_features(context, settings.post_names, f"the {side} candidate's context")
     except InvalidInput as error:
         raise InvalidInput(f"{where}: {error} Nothing was imported.") from error
-    if duel.winner not in ("left", "right", "tie"):
+    if duel.winner == "skip" or duel.winner not in WINNERS:
         raise InvalidInput(
             f"{where}: the winner is {duel.winner!r}; expected left, right or tie. Nothing was imported."
         )

@@ -7,11 +7,25 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from duelwise.errors import Damaged
 from duelwise.storage import JSON
 from duelwise.storage.rows import OPEN_STATES
+from duelwise.stream.events import (
+    Asked,
+    ClockConfirmed,
+    Event,
+    Observed,
+    Rebuilt,
+    Recorded,
+    Retracted,
+    Told,
+    kind_of,
+)
+from duelwise.stream.lifecycle import STATES, STEPS, transition, winner_of
+from duelwise.stream.log_time import LogTime
 from duelwise.types import IntArray, Snapshot
 
-STATES: tuple[str, ...] = (*OPEN_STATES, "told", "skipped", "expired", "retracted")
+LONGEST_RETRACTION = 60.0  # seconds between two parts of one; after it nobody is waited for
 WEIGHT_BINS = 20  # of equal width over (0, 1]
 LOWEST_KEPT = 20  # votes with the least weight
 SOURCES_KEPT = 1000  # when there are more, the one whose votes count most makes room
@@ -25,7 +39,16 @@ class Waiting(NamedTuple):
 
     asked_at: float
     swapped: bool
-    state: int  # a position in STATES
+    state: str
+
+
+class Settled(NamedTuple):
+    """A ticket that is no longer kept in memory: only a retraction can still change it."""
+
+    state: str = "told"
+
+
+SETTLED = Settled()
 
 
 class LowVote(NamedTuple):
@@ -46,33 +69,83 @@ class Ledger:
         self.lowest: list[LowVote] = []  # least weight first
         self.sources: dict[str, tuple[int, float]] = {}  # votes learned, sum of their weights
         self.sources_dropped = 0
+        self.rounds = 0
         self.first_on_left = 0
         self.wins = {"left": 0, "right": 0, "tie": 0}
         self.unlearning_since = 0  # the last retraction of a vote that was learned already
+        self.retracted_at = 0.0  # when it was,
+        self.retracting = False  # and whether others of the same retraction follow
         self.rebuilt_upto = 0
+        self.time = LogTime()
 
     @property
     def rebuild_is_due(self) -> bool:
         """Some vote that was retracted is still part of the estimate."""
         return self.unlearning_since > self.rebuilt_upto
 
-    def asked(self, round: int, at: float, *, swapped: bool, observed: bool) -> None:
-        state = STATES.index("observed" if observed else "asked")
-        self.waiting[round] = Waiting(at, swapped, state)
-        self.counts[STATES[state]] += 1
-        self.first_on_left += not swapped
+    def rebuild_may_start(self, now: float) -> bool:
+        """A retraction of many votes is over, or whoever made it has died on the way."""
+        return self.rebuild_is_due and (
+            not self.retracting or abs(now - self.retracted_at) > LONGEST_RETRACTION
+        )
 
-    def observed(self, round: int) -> None:
-        voted = STATES[self.waiting[round].state] == "voted"
-        self._move(round, "told" if voted else "observed")
+    def agrees_with(self, round: int, state: str) -> bool:
+        """Whether a ticket of this state is what the log says of it."""
+        ticket = self.waiting.get(round)
+        return state not in OPEN_STATES if ticket is None else state == ticket.state
 
-    def told(self, round: int, at: float, outcome: float, source: str | None) -> None:
-        ticket = self.waiting[round]
+    def take(self, recorded: Recorded) -> str | None:
+        """Count the next event; returns the state that its ticket had before it.
+
+        An event that cannot have happened to its ticket is damage, and named.
+        """
+        event, at = recorded.event, recorded.at
+        self.time.take(at)
+        if type(event) not in STEPS:
+            self._take_note(event, at)
+            return None
+        if isinstance(event, Asked):
+            possible, ticket = event.round == self.rounds, None
+        else:
+            possible, ticket = 0 <= event.round < self.rounds, self.waiting.get(event.round, SETTLED)
+        state = transition(ticket, event) if possible else None
+        if state is None:
+            raise Damaged(
+                f"Event {recorded.seq} says that duel {event.round} was {kind_of(event)}, which cannot "
+                "follow what was recorded before. `repair` sets the row aside.",
+                seq=recorded.seq,
+            )
+        if isinstance(event, Asked):
+            self.waiting[event.round] = Waiting(at, event.swapped, state)
+            self.counts[state] += 1
+            self.rounds += 1
+            self.first_on_left += not event.swapped
+            return None
+        if isinstance(event, Told):
+            self._told(event, at)
+        elif not isinstance(event, Observed):
+            self.voted_sources.pop(event.round, None)
+        if isinstance(event, Retracted):
+            self.retracted_at, self.retracting = at, event.more
+        return self._move(event.round, state)
+
+    def _take_note(self, event: Event, at: float) -> None:
+        """Events that are no step in a ticket's life."""
+        if isinstance(event, Rebuilt):
+            self.rebuilt_upto = event.upto
+        elif isinstance(event, ClockConfirmed):
+            self.time.confirm(at)
+        elif event.round >= 0:  # a duel whose record was cut still counts its round
+            self.counts["retracted"] += 1
+            self.rounds += 1
+            self.first_on_left += 1
+
+    def _told(self, told: Told, at: float) -> None:
+        ticket = self.waiting[told.round]
         self.delays[_delay_bin(at - ticket.asked_at)] += 1
-        self.wins["tie" if outcome == 0.5 else "left" if (outcome == 1) != ticket.swapped else "right"] += 1
-        if source is not None:
-            self.voted_sources[round] = source
-        self._move(round, "told" if STATES[ticket.state] == "observed" else "voted")
+        self.wins[winner_of(told.outcome, swapped=ticket.swapped)] += 1
+        if told.source is not None:
+            self.voted_sources[told.round] = told.source
 
     def learned(self, round: int, weight: float) -> None:
         """The vote of this round moved the estimate, and counted this much."""
@@ -85,21 +158,17 @@ class Ledger:
         if source is not None:
             self._credit(source, weight)
 
-    def closed(self, round: int, state: str) -> None:
-        """Skipped, expired or retracted."""
-        self.voted_sources.pop(round, None)
-        if round in self.waiting:
-            self._move(round, state)
-        else:
-            self.counts["told"] -= 1
-            self.counts[state] += 1
-
-    def _move(self, round: int, state: str) -> None:
-        ticket = self.waiting.pop(round)
-        self.counts[STATES[ticket.state]] -= 1
+    def _move(self, round: int, state: str) -> str:
+        """An open ticket keeps its place, so that the first is the one asked first."""
+        ticket = self.waiting.get(round)
+        before = "told" if ticket is None else ticket.state
+        self.counts[before] -= 1
         self.counts[state] += 1
-        if state in OPEN_STATES:
-            self.waiting[round] = ticket._replace(state=STATES.index(state))
+        if state in OPEN_STATES and ticket is not None:
+            self.waiting[round] = ticket._replace(state=state)
+        elif ticket is not None:
+            del self.waiting[round]
+        return before
 
     def _credit(self, source: str, weight: float) -> None:
         votes, total = self.sources.get(source, (0, 0.0))
@@ -116,10 +185,14 @@ class Ledger:
             "lowest": [list(low) for low in self.lowest],
             "sources": [[name, votes, total] for name, (votes, total) in self.sources.items()],
             "sources_dropped": self.sources_dropped,
+            "rounds": self.rounds,
             "first_on_left": self.first_on_left,
             "wins": {**self.wins},
             "unlearning_since": self.unlearning_since,
+            "retracted_at": self.retracted_at,
+            "retracting": self.retracting,
             "rebuilt_upto": self.rebuilt_upto,
+            "time": [self.time.believed, self.time.doubted],
         }
         tickets = self.waiting.values()
         arrays: Snapshot = {
@@ -128,7 +201,7 @@ class Ledger:
             "waiting.round": np.fromiter(self.waiting, dtype=np.int64),
             "waiting.asked_at": np.fromiter((t.asked_at for t in tickets), dtype=np.float64),
             "waiting.swapped": np.fromiter((t.swapped for t in tickets), dtype=np.bool_),
-            "waiting.state": np.fromiter((t.state for t in tickets), dtype=np.int64),
+            "waiting.state": np.fromiter((STATES.index(t.state) for t in tickets), dtype=np.int64),
         }
         return fields, arrays
 
@@ -139,13 +212,29 @@ class Ledger:
         sources = cast("list[tuple[str, int, float]]", fields["sources"])
         self.sources = {name: (votes, total) for name, votes, total in sources}
         self.sources_dropped = cast("int", fields["sources_dropped"])
+        self.rounds = cast("int", fields["rounds"])
         self.first_on_left = cast("int", fields["first_on_left"])
         self.wins = cast("dict[str, int]", fields["wins"])
         self.unlearning_since = cast("int", fields["unlearning_since"])
+        self.retracted_at = cast("float", fields["retracted_at"])
+        self.retracting = cast("bool", fields["retracting"])
         self.rebuilt_upto = cast("int", fields["rebuilt_upto"])
+        self.time = LogTime(*cast("list[float | None]", fields["time"]))
         self.delays, self.weights = arrays["delays"], arrays["weights"]
         columns = (arrays[f"waiting.{name}"].tolist() for name in ("round", "asked_at", "swapped", "state"))
-        self.waiting = {round: Waiting(*ticket) for round, *ticket in zip(*columns, strict=True)}
+        self.waiting = {
+            round: Waiting(asked_at, swapped, STATES[state])
+            for round, asked_at, swapped, state in zip(*columns, strict=True)
+        }
+
+
+def renamed_source(fields: dict[str, JSON], source: str, other: str) -> dict[str, JSON]:
+    """The fields of a snapshot with another name for a source."""
+    renamed = dict(fields)
+    for name in ("voted_sources", "lowest", "sources"):
+        rows = cast("list[list[JSON]]", fields[name])
+        renamed[name] = [[other if value == source else value for value in row] for row in rows]
+    return renamed
 
 
 def _delay_bin(seconds: float) -> int:

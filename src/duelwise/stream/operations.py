@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from duelwise.storage import JSON
 from duelwise.stream.candidates import Candidates, Features
-
-Winner = Literal["left", "right", "tie", "skip"]
-WINNERS: tuple[Winner, ...] = ("left", "right", "tie", "skip")
+from duelwise.stream.lifecycle import Winner
 
 
 class Ask(NamedTuple):

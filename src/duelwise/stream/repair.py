@@ -1,8 +1,8 @@
-"""Looking a whole log through, and setting damaged events aside.
+"""Looking a whole stream through, and setting right what contradicts its log.
 
-A damaged row is replaced by a `cut` event, and so is every later event that its ticket's
-remaining history does not allow. What is cut goes to a side table. All else stays: the log
-keeps its numbers, and the tickets and the learner follow from it anew.
+A damaged row is replaced by a `cut` event, and so is every event that the remaining history
+does not allow. What is cut goes to a side table. All else stays: the log keeps its numbers,
+and the tickets, the counts in the stream's row and the learner follow from it anew.
 """
 
 from __future__ import annotations
@@ -10,110 +10,194 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from duelwise.errors import Damaged, StorageFailure
+from duelwise.errors import Damaged, InvalidInput, StorageFailure
 from duelwise.storage import EventRow, Store, TicketRow
-from duelwise.storage.repairing import Repairer, Scanned
+from duelwise.storage.repairing import Repairer, Scanned, Scanner
 from duelwise.storage.rows import NO_ROUND
-from duelwise.stream import tickets
-from duelwise.stream.events import Asked, Cut, Event, Recorded, decode, encode
+from duelwise.stream.events import Asked, Cut, Recorded, decode, encode
+from duelwise.stream.history import History
+from duelwise.stream.settings import StreamSettings
+
+KEPT_IN = "cut_events"  # the side table
+TICKETS_NAMED = 20  # of those whose rows differ from the log, the first
+
+
+class Finding(NamedTuple):
+    """Something that is not as it was recorded."""
+
+    seq: int | None  # the event it is about, if it is about one
+    says: str
 
 
 class Repaired(NamedTuple):
     """What a repair did."""
 
     damaged: tuple[int, ...]  # events that failed their checksum or were missing
-    unsupported: tuple[int, ...]  # intact events that made no sense without those
+    unsupported: tuple[int, ...]  # intact events that cannot have happened, or not without those
     kept: int
+    tickets: int = 0  # rows that were written anew
+    recounted: bool = False  # the stream's row said other numbers of events or duels than the log
+    snapshots: int = 0  # damaged ones that were dropped
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.damaged or self.unsupported or self.tickets or self.recounted or self.snapshots)
 
 
-def verify(store: Store, name: str) -> tuple[int, ...]:
-    """The numbers of all damaged or missing events; a stream that has any becomes read-only."""
+def verify(store: Store, name: str) -> tuple[Finding, ...]:
+    """All that is wrong with a stream; one whose log is damaged becomes read-only.
+
+    The database's own check, every checksum, and a replay of the log against the settings, the
+    tickets and the counts in the stream's row.
+    """
+    findings = [Finding(None, f"The database says: {problem}.") for problem in store.check()]
     stream = store.stream(name)
-    damaged: list[int] = []
-    after = 0
-    while after < stream.head:
-        try:
-            for event in store.events(stream.id, after=after, upto=stream.head):
-                after = event.seq
-        except Damaged as damage:
-            damaged.append(damage.seq)
-            after = damage.seq
-    if damaged:
-        store.mark_damaged(stream.id, damaged[0])
-    return tuple(damaged)
+    try:
+        settings = StreamSettings.from_json(stream.settings)
+        with store.scanning(stream.id) as scanner:
+            survey = _Survey(settings)
+            survey.walk(scanner)
+            findings += survey.findings(scanner)
+    except (StorageFailure, InvalidInput) as error:
+        findings.append(Finding(None, str(error)))
+    events = [finding.seq for finding in findings if finding.seq is not None]
+    if events:
+        store.mark_damaged(stream.id, min(events))
+    return tuple(findings)
 
 
 def repair(store: Store, name: str, *, at: float | None = None) -> Repaired:
-    """Set aside what is damaged and open the stream again; a sound log is left as it is."""
+    """Set aside what is damaged and write anew what follows from the rest.
+
+    A sound stream is left as it is.
+    """
+    _mend_database(store)
     moment = time.time() if at is None else at
+    settings = StreamSettings.from_json(store.stream(name).settings)
     with store.repairing(store.stream(name).id) as repairer:
-        survey = _Survey()
-        for scanned in repairer.scan():
-            survey.take(scanned)
-        survey.close(repairer.stream.rounds)
-        _write(repairer, survey, moment)
-    head = repairer.stream.head
-    damaged, unsupported = tuple(sorted(survey.damaged)), tuple(survey.unsupported)
-    return Repaired(damaged, unsupported, head - len(damaged) - len(unsupported))
+        survey = _Survey(settings)
+        survey.walk(repairer)
+        return survey.write(repairer, moment)
+
+
+def _mend_database(store: Store) -> None:
+    """Indexes can be made anew; a broken file cannot."""
+    if not store.check():
+        return
+    store.reindex()
+    problems = store.check()
+    if problems:
+        raise StorageFailure(
+            f"The database itself is damaged: {problems[0]}. A repair mends streams, not database files: "
+            "restore a backup, or bring the file back with the database's own tools "
+            "(`sqlite3 duels.db .recover`) and repair then."
+        )
 
 
 class _Survey:
     """Walks the log once, as the stream itself would have."""
 
-    def __init__(self) -> None:
-        self.tickets: dict[int, TicketRow] = {}
-        self.rounds = 0
-        self.damaged: dict[int, int] = {}  # number → the round that was asked there, if one was
-        self.unsupported: list[int] = []
+    def __init__(self, settings: StreamSettings) -> None:
+        self._history = History(settings)
+        self._damaged: dict[int, int] = {}  # number → the round that was asked there, if one was
+        self._unsupported: dict[int, str] = {}  # number → why it cannot have happened
         self._holes: list[Scanned] = []  # damaged since the last duel was asked
+        self._head = 0
 
-    def take(self, scanned: Scanned) -> None:
-        if scanned.event is None:
-            self.damaged[scanned.seq] = NO_ROUND
+    def walk(self, scanner: Scanner) -> None:
+        for scanned in scanner.scan():
+            self._head = scanned.seq
+            self._take(scanned)
+        # Where rows are missing at the end, only the stream's row tells how many duels they held.
+        self._fill_holes(max(scanner.stream.rounds, self._history.rounds) if self._holes else 0)
+
+    def findings(self, scanner: Scanner) -> list[Finding]:
+        found = [Finding(seq, f"Event {seq} is damaged or missing.") for seq in self._damaged]
+        found += [Finding(seq, f"Event {seq} {why}.") for seq, why in self._unsupported.items()]
+        row = scanner.stream
+        if row.head != self._head or row.rounds != self._history.rounds:
+            says = (
+                f"The stream's row counts {row.head} events and {row.rounds} duels, the log {self._head} "
+                f"and {self._history.rounds}."
+            )
+            found.append(Finding(row.head + 1, says))
+        differing = self._differing(scanner)
+        rows = ", ".join(map(str, differing[:TICKETS_NAMED]))
+        if differing:
+            says = f"The rows of {len(differing)} tickets differ from the log: those of duels {rows}"
+            found.append(Finding(None, f"{says}{', …' if len(differing) > TICKETS_NAMED else '.'}"))
+        found += [
+            Finding(None, f"The snapshot after event {seq} is damaged; it is passed over.")
+            for seq in scanner.damaged_snapshots()
+        ]
+        return sorted(found, key=lambda finding: (finding.seq is None, finding.seq or 0))
+
+    def write(self, repairer: Repairer, at: float) -> Repaired:
+        snapshots = repairer.damaged_snapshots()
+        repairer.drop_snapshots(snapshots)
+        for seq, round in self._damaged.items():
+            _cut(repairer, seq, Cut(round), "fails its checksum or is missing", at)
+        for seq, why in self._unsupported.items():
+            _cut(repairer, seq, Cut(), why, at)
+        row = repairer.stream
+        done = Repaired(
+            damaged=tuple(sorted(self._damaged)),
+            unsupported=tuple(sorted(self._unsupported)),
+            kept=self._head - len(self._damaged) - len(self._unsupported),
+            tickets=len(self._differing(repairer)),
+            recounted=(row.head, row.rounds) != (self._head, self._history.rounds),
+            snapshots=len(snapshots),
+        )
+        if done.changed or row.damaged is not None:
+            repairer.finish(
+                tickets=self._history.tickets.values(),
+                head=self._head,
+                rounds=self._history.rounds,
+                first_cut=min([*self._damaged, *self._unsupported, row.head + 1]),
+            )
+        return done
+
+    def _take(self, scanned: Scanned) -> None:
+        recorded = _decoded(scanned)
+        if recorded is None:
+            self._damaged[scanned.seq] = NO_ROUND
             self._holes.append(scanned)
             return
-        recorded = decode(scanned.event)
         event = recorded.event
         if isinstance(event, Asked | Cut) and event.round != NO_ROUND:
             self._fill_holes(event.round)
-            self.rounds = event.round + 1
-        if tickets.is_allowed(self.tickets.get(event.round), event):
-            self._advance(recorded, event)
-        else:
-            self.unsupported.append(scanned.seq)
+        wrong = self._history.take(recorded)
+        if wrong is not None:
+            self._unsupported[scanned.seq] = wrong
 
-    def close(self, rounds: int) -> None:
-        """The log is at its end, where the stream has counted so many rounds."""
-        self._fill_holes(rounds)
-        self.rounds = rounds
-
-    def _advance(self, recorded: Recorded, event: Event) -> None:
-        if isinstance(event, Asked):
-            self.tickets[event.round] = tickets.after_asked(recorded, event)
-        elif event.round in self.tickets:
-            self.tickets[event.round] = tickets.after(self.tickets[event.round], recorded)
+    def _differing(self, scanner: Scanner) -> list[int]:
+        """Rounds whose ticket is not what the log makes of it, is missing, or should not be there."""
+        expected = self._history.tickets
+        stored: dict[int, TicketRow] = {ticket.round: ticket for ticket in scanner.tickets()}
+        return sorted(
+            round for round in expected.keys() | stored.keys() if expected.get(round) != stored.get(round)
+        )
 
     def _fill_holes(self, upto: int) -> None:
         """Rounds are served without gaps: those that are missing were asked where the damage is."""
-        missing = range(self.rounds, upto)
+        missing = range(self._history.rounds, upto)
         likely = sorted(self._holes, key=lambda hole: hole.kind != "asked")[: len(missing)]
-        if len(likely) < len(missing):
+        if len(likely) < len(missing) and self._holes:
             raise StorageFailure(
                 f"The log has lost {len(missing)} duels before round {upto} and shows only {len(likely)} "
                 "damaged events there. It cannot be repaired; restore a backup."
             )
-        for hole, round in zip(sorted(likely), missing, strict=True):
-            self.damaged[hole.seq] = round
+        for hole, round in zip(sorted(likely), missing, strict=False):
+            self._damaged[hole.seq] = round
+            self._history.rounds = round + 1
         self._holes.clear()
 
 
-def _write(repairer: Repairer, survey: _Survey, at: float) -> None:
-    for seq, round in survey.damaged.items():
-        _cut(repairer, seq, Cut(round), "fails its checksum or is missing", at)
-    for seq in survey.unsupported:
-        _cut(repairer, seq, Cut(), "does not follow from the events that are left", at)
-    if survey.damaged:
-        repairer.finish(tickets=survey.tickets.values(), rounds=survey.rounds, first_cut=min(survey.damaged))
+def _decoded(scanned: Scanned) -> Recorded | None:
+    try:
+        return None if scanned.event is None else decode(scanned.event)
+    except Damaged:
+        return None
 
 
 def _cut(repairer: Repairer, seq: int, cut: Cut, reason: str, at: float) -> None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import IntegrityError
 
 from duelwise.errors import Damaged, DuelwiseError, ReadOnly
 from duelwise.storage import SnapshotRow, Store, StreamRow, Writer
@@ -54,22 +55,51 @@ class Replica:
         self._refreshed = time.monotonic()
         self.folded: Folded = self._open()
         self._snapshot_seq = self.folded.restored_from
+        self.memory_bytes = self.folded.size()
 
     def _open(self) -> Folded:
         """Snapshot and later events; up to the damage, if there is any."""
         head = self.row.head
+        if self.row.damaged is not None:
+            self._stop(self.row.damaged)
         try:
             for _ in self.store.events(self.row.id, after=max(0, head - RECENT), upto=head):
                 pass
-            if self.row.damaged is not None:
-                self._stop(self.row.damaged)
-            return load(self.settings, self._log, upto=head)
         except Damaged as damage:
             self._found_damage(damage)
-            return load(self.settings, self._log, upto=damage.seq - 1)
+            head = damage.seq - 1
+        while True:
+            try:
+                folded = load(self.settings, self._log, upto=head)
+                break
+            except Damaged as damage:  # earlier than the newest events
+                self._found_damage(damage)
+                head = damage.seq - 1
+        if self.read_only is None:
+            try:
+                self._check_row(self.row, folded)
+            except Damaged as damage:
+                self._found_damage(damage)
+        return folded
+
+    def _check_row(self, row: StreamRow, folded: Folded) -> None:
+        """The stream's own row against its log: the next event must not meet one that is there."""
+        last = self.store.last_event(row.id)
+        if last > row.head:
+            raise Damaged(
+                f"The log of stream {row.name!r} goes on to event {last}, and its row says {row.head}. "
+                "`repair` counts the events again.",
+                seq=row.head + 1,
+            )
+        if folded.ledger.rounds != row.rounds:
+            raise Damaged(
+                f"The log of stream {row.name!r} holds {folded.ledger.rounds} duels, and its row says "
+                f"{row.rounds}. `repair` counts them again.",
+                seq=row.head + 1,
+            )
 
     def _found_damage(self, damage: Damaged) -> None:
-        self._stop(damage.seq)
+        self.read_only = f"{damage} Until then, or until a backup is restored, the stream is read-only."
         self.store.mark_damaged(self.row.id, damage.seq)
 
     def _stop(self, seq: int) -> None:
@@ -92,7 +122,8 @@ class Replica:
         """Take part in an open transaction; None when there is more to do first than to decide."""
         writer = self.store.writer(connection, self.row.id)
         row = writer.stream
-        is_level = row.head == self.folded.seq and row.generation == self.row.generation
+        is_level = (row.head, row.rounds) == (self.folded.seq, self.folded.ledger.rounds)
+        is_level = is_level and row.generation == self.row.generation
         if not is_level or row.damaged is not None or self.read_only is not None or self._half_applied:
             return None
         self.row = row
@@ -118,6 +149,15 @@ class Replica:
         except Damaged as damage:
             self._found_damage(damage)
             raise self._refusal() from damage
+        except IntegrityError as error:  # numbers are given under a lock: a taken one was not given so
+            self._found_damage(
+                Damaged(
+                    f"What follows event {self.row.head} of stream {self.row.name!r} is there already "
+                    f"({error.args[0]}). `repair` counts events and duels again.",
+                    seq=self.row.head + 1,
+                )
+            )
+            raise self._refusal() from error
 
     def _apply(self, appended: Iterable[Recorded]) -> None:
         self._half_applied = True
@@ -135,11 +175,15 @@ class Replica:
 
     def sweep(self, batch: Batch) -> None:
         """Now and then, close tickets that waited longer than the stream allows."""
-        now = self.clock()
-        if now < self._next_sweep:
+        clock = self.clock()
+        if self._next_sweep - SWEEP_SECONDS <= clock < self._next_sweep:
             return
-        closed = batch.expire(asked_before=now - self.settings.vote_ttl_seconds, limit=SWEEP_MOST)
-        self._next_sweep = now if closed == SWEEP_MOST else now + SWEEP_SECONDS
+        closed = batch.expire(asked_before=self.now() - self.settings.vote_ttl_seconds, limit=SWEEP_MOST)
+        self._next_sweep = clock if closed == SWEEP_MOST else clock + SWEEP_SECONDS
+
+    def now(self) -> float:
+        """The time to act upon: the clock's, unless it has jumped away from the log."""
+        return self.folded.ledger.time.now(self.clock())
 
     # -- reading ------------------------------------------------------------------------
 
@@ -149,10 +193,12 @@ class Replica:
         self._refreshed = time.monotonic()
 
     def _level_with(self, row: StreamRow) -> None:
-        rewritten = row.generation != self.row.generation or row.head < self.folded.seq or self._half_applied
+        behind = row.head < self.folded.seq
+        rewritten = row.generation != self.row.generation or behind or self._half_applied
         self.row = row
         if row.damaged is not None:
-            self._stop(row.damaged)
+            if self.read_only is None:
+                self._stop(row.damaged)
             return
         self.read_only = None
         if rewritten:
@@ -160,6 +206,8 @@ class Replica:
             self._half_applied = False
         else:
             self.folded = caught_up(self.folded, self._log, upto=row.head)
+        if behind or self.folded.ledger.rounds != row.rounds:
+            self._check_row(row, self.folded)
 
     # -- upkeep -------------------------------------------------------------------------
 
@@ -168,13 +216,16 @@ class Replica:
         if self.folded.seq - self._snapshot_seq >= SNAPSHOT_EVERY:
             snapshot, row = self._take_snapshot(), self.row
             self.background.do(lambda: self.store.add_snapshot(row.id, snapshot, generation=row.generation))
-        if self.folded.ledger.rebuild_is_due and not self._rebuilding and self.read_only is None:
+        may_rebuild = self.read_only is None and self.folded.ledger.rebuild_may_start(self.clock())
+        if may_rebuild and not self._rebuilding:
             self._rebuilding = True
             self.background.do(self._rebuild)
 
     def _take_snapshot(self) -> SnapshotRow:
         self._snapshot_seq = self.folded.seq
-        return self.folded.snapshot()
+        snapshot = self.folded.snapshot()
+        self.memory_bytes = len(snapshot.payload)
+        return snapshot
 
     def finish(self) -> None:
         """End the background's work and leave a snapshot for the next opening."""
@@ -188,6 +239,8 @@ class Replica:
         try:
             with self.lock:
                 self.refresh()
+                if not self.folded.ledger.rebuild_is_due:
+                    return  # another process was quicker
                 start, upto = self.folded.ledger.rebuilt_upto, self.folded.seq
             fresh = rebuild(self.settings, self._log, upto=upto)
             self._follow(fresh, self.store.current(self.row.id).head)  # most of it without the lock

@@ -80,6 +80,7 @@ class Report:
     prediction: Prediction
     positions: Positions
     rebuild_is_due: bool  # retracted votes are still being taken out
+    clock_jump_seconds: float  # by how far the clock is ahead of the time that is believed
     read_only: str | None  # why, if it is
     problem: str | None  # the last failure of background work
 
@@ -98,7 +99,7 @@ def make_report(
 ) -> Report:
     """The report of a folded stream; `low` holds the tickets of its least weighted votes."""
     ledger, learner = folded.ledger, folded.learner
-    oldest = min((ticket.asked_at for ticket in ledger.waiting.values()), default=None)
+    oldest = next((ticket.asked_at for ticket in ledger.waiting.values()), None)  # in the order of asking
     return Report(
         name=name,
         recipe=folded.settings.recipe,
@@ -123,6 +124,7 @@ def make_report(
         prediction=_prediction(folded),
         positions=_positions(folded),
         rebuild_is_due=ledger.rebuild_is_due,
+        clock_jump_seconds=ledger.time.jump(at),
         read_only=read_only,
         problem=problem,
     )

@@ -6,8 +6,8 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import cast
+from dataclasses import dataclass
+from typing import Any, cast
 
 from duelwise.errors import InvalidInput, unknown_name
 from duelwise.learning.estimation import ESTIMATORS
@@ -16,8 +16,11 @@ from duelwise.learning.links import LINKS
 from duelwise.learning.post_serving import POST_SERVING, PostServing
 from duelwise.learning.recipes import Options, recipe
 from duelwise.storage import JSON
+from duelwise.stream.candidates import LONGEST_NAME
+from duelwise.stream_fields import EDITION, StreamFields, setting_fields
 
-THIRTY_DAYS = 30 * 24 * 3600.0
+LEFT_OUT: dict[int, dict[str, JSON]] = {1: {"edition": 1}}
+"""What a setting that is left out meant, by edition, where it is not what it means now."""
 
 _NUMBERS = (
     "exploration_width", "clip", "curvature", "regularisation",
@@ -33,8 +36,11 @@ _WORDS: dict[str, tuple[str, ...]] = {
 }
 
 
+_ACCEPTED: dict[type, tuple[type, ...]] = {float: (int, float), tuple: (list, tuple)}
+
+
 @dataclass(frozen=True, kw_only=True)
-class StreamSettings:
+class StreamSettings(StreamFields):
     """Settings that a stream keeps for life; another set of them is another stream.
 
     `options` are a recipe's own: numbers, words, and `post_serving`, a name or
@@ -43,20 +49,16 @@ class StreamSettings:
     learned before it, about 2d + 20 flops for each, and so do memory and snapshots.
     """
 
-    context_dim: int
-    post_dim: int = 0
-    recipe: str = "rcdp-ucb"
-    options: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
-    feature_names: tuple[str, ...] = ()  # of x, then of y; made up where not given
-    vote_ttl_seconds: float = THIRTY_DAYS
-    seed: int = 0
-    random_share: float = 0.0  # ε: the share of duels whose pair is drawn at random
-    keep_candidates: bool = False  # record the whole candidate set of every duel
-
     def __post_init__(self) -> None:
         _check_size("context_dim", self.context_dim, least=1)
         _check_size("post_dim", self.post_dim, least=0)
         _check_size("seed", self.seed, least=0)
+        _check_size("edition", self.edition, least=1)
+        if self.edition > EDITION:
+            raise InvalidInput(
+                f"The stream was made by edition {self.edition}, and this version knows editions up to "
+                f"{EDITION}. Open it with the version of Duelwise that made it, or a later one."
+            )
         if not 0 < self.vote_ttl_seconds < math.inf:
             raise InvalidInput(f"vote_ttl_seconds is {self.vote_ttl_seconds}; expected a positive number.")
         if not 0 <= self.random_share <= 1:
@@ -86,20 +88,62 @@ class StreamSettings:
         }  # fmt: skip
         return recipe(self.recipe)(**cast("Options", options | place))
 
+    def to_dict(self) -> dict[str, JSON]:
+        """Every setting by name, as JSON knows it."""
+        values: dict[str, JSON] = {one.name: getattr(self, one.name) for one in setting_fields()}
+        values["options"], values["feature_names"] = dict(self.options), list(self.feature_names)
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, object]) -> StreamSettings:
+        """Settings from some of their values; what is left out has its default."""
+        fields = {one.name: one for one in setting_fields()}
+        for name in values:
+            if name not in fields:
+                raise unknown_name("setting", name, fields)
+        missing = [name for name, one in fields.items() if one.required and name not in values]
+        if missing:
+            raise InvalidInput(f"The setting {missing[0]!r} is missing; a stream cannot do without.")
+        for name, value in values.items():
+            kind = fields[name].type
+            if not isinstance(value, _ACCEPTED.get(kind, kind)):
+                raise InvalidInput(f"The setting {name} is {value!r:.80}; expected {kind.__name__}.")
+        return cls(**cast("dict[str, Any]", values))
+
     def to_json(self) -> str:
         """Equal settings give equal text."""
-        values = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
-        return json.dumps(values, sort_keys=True, allow_nan=False)
+        return json.dumps(self.to_dict(), sort_keys=True, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> StreamSettings:
-        values = json.loads(text)
-        values["feature_names"] = tuple(values["feature_names"])
-        return cls(**values)
+        """Stored settings, which mean what they meant when they were written."""
+        try:
+            values = json.loads(text)
+            edition = values.get("edition", 1)
+        except (ValueError, AttributeError) as error:
+            raise InvalidInput(f"The settings are no JSON object: {error}: {text:.80}.") from error
+        return cls.from_dict(LEFT_OUT.get(edition, {}) | values)
+
+    def finds(self, stored: StreamSettings) -> bool:
+        """Whether asking for these settings finds a stream with those stored.
+
+        Equal ones do; and a setting left to its default finds what was its default at that time.
+        """
+        then = LEFT_OUT.get(stored.edition, {})
+        for one in setting_fields():
+            asked, kept = getattr(self, one.name), getattr(stored, one.name)
+            if asked != kept and not (asked == one.default and kept == then.get(one.name, one.default)):
+                return False
+        return True
 
     def _names(self) -> tuple[str, ...]:
         made_up = [f"x{i}" for i in range(self.context_dim)] + [f"y{i}" for i in range(self.post_dim)]
         given = tuple(self.feature_names)
+        for name in cast("tuple[object, ...]", given):
+            if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
+                raise InvalidInput(
+                    f"A feature name is {name!r:.80}; expected 1 to {LONGEST_NAME} characters."
+                )
         if len(given) not in (0, self.context_dim, len(made_up)):
             raise InvalidInput(
                 f"There are {len(given)} feature_names; expected {self.context_dim} (the features of a "

@@ -1,35 +1,13 @@
-"""A ticket goes asked → observed → told, context and vote in either order.
-
-asked ──context──▶ observed ──vote──▶ told
-  └─────vote─────▶ voted ───context───▶ told
-side exits: skipped, expired, retracted
-"""
+"""How a ticket is written, and its row in the store."""
 
 from __future__ import annotations
 
 from hashlib import blake2b
 
 from duelwise.errors import UnknownTicket
-from duelwise.storage import OPEN_STATES, TicketRow
-from duelwise.stream.events import (
-    Asked,
-    Event,
-    Expired,
-    Observed,
-    Recorded,
-    Retracted,
-    Skipped,
-    Told,
-    kind_of,
-)
-
-_ALLOWED: dict[type[Event], tuple[str, ...]] = {
-    Observed: ("asked", "voted"),
-    Told: ("asked", "observed"),
-    Skipped: ("asked", "observed"),
-    Expired: OPEN_STATES,
-    Retracted: (*OPEN_STATES, "told"),
-}
+from duelwise.storage import TicketRow
+from duelwise.stream.events import Asked, Observed, Recorded, Skipped, Told
+from duelwise.stream.lifecycle import transition
 
 
 def new_tag(uid: str, round: int, at: float) -> str:
@@ -55,38 +33,31 @@ def unknown(ticket: str) -> UnknownTicket:
     )
 
 
-def is_allowed(ticket: TicketRow | None, event: Event) -> bool:
-    """Whether a ticket in this state can take the event."""
-    if isinstance(event, Asked):
-        return ticket is None
-    return type(event) not in _ALLOWED or (ticket is not None and ticket.state in _ALLOWED[type(event)])
-
-
-def after_asked(recorded: Recorded, asked: Asked) -> TicketRow:
-    known = asked.y is not None
-    return TicketRow(
-        round=asked.round,
-        tag=asked.tag,
-        state="observed" if known else "asked",
-        asked_at=recorded.at,
-        asked_seq=recorded.seq,
-        observed_seq=recorded.seq if known else None,
-        told_seq=None,
-        closed_seq=None,
-        outcome=None,
-        source=None,
-        swapped=asked.swapped,
-    )
-
-
-def after(ticket: TicketRow, recorded: Recorded) -> TicketRow:
-    """The state of the ticket once this allowed event has happened to it."""
+def after(ticket: TicketRow | None, recorded: Recorded) -> TicketRow | None:
+    """The ticket once this event has happened to it; None where it cannot happen."""
     event, seq = recorded.event, recorded.seq
+    state = transition(ticket, event)
+    if state is None:
+        return None
+    if isinstance(event, Asked):
+        return TicketRow(
+            round=event.round,
+            tag=event.tag,
+            state=state,
+            asked_at=recorded.at,
+            asked_seq=seq,
+            observed_seq=None if event.y is None else seq,
+            told_seq=None,
+            closed_seq=None,
+            outcome=None,
+            source=None,
+            swapped=event.swapped,
+        )
+    assert ticket is not None  # nothing else can be a ticket's first event
     if isinstance(event, Observed):
-        return ticket._replace(state="told" if ticket.state == "voted" else "observed", observed_seq=seq)
+        return ticket._replace(state=state, observed_seq=seq)
     if isinstance(event, Told):
-        state = "told" if ticket.state == "observed" else "voted"
         return ticket._replace(state=state, told_seq=seq, outcome=event.outcome, source=event.source)
     if isinstance(event, Skipped):
-        return ticket._replace(state="skipped", closed_seq=seq, source=event.source)
-    return ticket._replace(state=kind_of(event), closed_seq=seq)
+        return ticket._replace(state=state, closed_seq=seq, source=event.source)
+    return ticket._replace(state=state, closed_seq=seq)

@@ -10,18 +10,20 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple, NoReturn, cast
 
 import numpy as np
 
-from duelwise.errors import Conflict, InvalidInput
-from duelwise.storage import JSON, Store, TicketRow, Writer
-from duelwise.stream import tickets
+from duelwise.errors import Conflict, InvalidInput, unknown_name
+from duelwise.storage import JSON, Store, Writer
+from duelwise.stream.candidates import check_name, check_stream_name
 from duelwise.stream.events import Asked, Observed, Rebuilt, Recorded, encode, from_json, kind_of, to_json
 from duelwise.stream.folding import Folded, RecordedLog, StoredLog, fold
+from duelwise.stream.history import History
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream_fields import EDITION
 from duelwise.types import Array
 
 FORMAT = "duelwise log 1"
@@ -63,7 +65,7 @@ def export_lines(store: Store, name: str) -> Iterator[str]:
 
 
 def read_lines(lines: Iterable[str]) -> ExportedLog:
-    """An exported log, checked to be whole."""
+    """An exported log, checked to be whole and to tell a history that can have happened."""
     checksum, previous = 0, None
     header: dict[str, JSON] = {}
     recorded: list[Recorded] = []
@@ -83,29 +85,54 @@ def read_lines(lines: Iterable[str]) -> ExportedLog:
             "give their number and checksum. Take a whole copy."
         )
     settings = StreamSettings.from_json(json.dumps(header["settings"]))
+    _check_history(settings, recorded)
     return ExportedLog(
-        str(header["name"]),
-        str(header["uid"]),
+        cast("str", header["name"]),
+        cast("str", header["uid"]),
         cast("float", header["created_at"]),
         settings,
         RecordedLog(recorded),
     )
 
 
+def _check_history(settings: StreamSettings, recorded: Iterable[Recorded]) -> None:
+    history = History(settings)
+    for number, one in enumerate(recorded, start=1):
+        wrong = history.take(one) if one.seq == number else f"stands at number {number}"
+        if wrong is not None:
+            raise InvalidInput(f"Event {one.seq!r:.40} of the exported log {wrong}. Take a true copy.")
+
+
 def _object(text: str, number: int) -> dict[str, JSON]:
     try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except ValueError as error:
         raise InvalidInput(
             f"Line {number} of the exported log is no JSON: {error}. Take a whole copy."
         ) from error
     return cast("dict[str, JSON]", value) if isinstance(value, dict) else {}
 
 
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number that JSON knows")
+
+
+_HEADER: dict[str, tuple[type, ...]] = {
+    "name": (str,), "uid": (str,), "created_at": (int, float), "settings": (dict,)
+}  # fmt: skip
+
+
 def _header(text: str) -> dict[str, JSON]:
     header = _object(text, 1)
     if header.get("format") != FORMAT:
         raise InvalidInput(f"The first line gives the format {header.get('format')!r}; expected {FORMAT!r}.")
+    for name, kinds in _HEADER.items():
+        if not isinstance(header.get(name), kinds):
+            raise InvalidInput(
+                f"The first line gives the {name} {header.get(name)!r:.80}; expected "
+                f"{' or '.join(kind.__name__ for kind in kinds)}. Take a true copy."
+            )
+    check_name("uid", cast("str", header["uid"]))
     return header
 
 
@@ -160,6 +187,36 @@ def derive(
     _fill(store, name, exported.uid, settings, time.time(), new)
 
 
+def derive_columns(
+    store: Store,
+    name: str,
+    exported: ExportedLog,
+    columns: Mapping[str, str],
+    changes: Mapping[str, JSON] | None = None,
+) -> StreamSettings:
+    """A new stream from an old log with some of its features, under other names, and other settings.
+
+    `columns` gives the new features in order: {"rating": "stars"} is the old feature stars under the
+    name rating. Those known before serving come first, as in the old stream.
+    """
+    old = exported.settings
+    for column in columns.values():
+        if column not in old.feature_names:
+            raise unknown_name("feature", column, old.feature_names)
+    before = [new for new, column in columns.items() if column in old.context_names]
+    after = [new for new, column in columns.items() if column in old.post_names]
+    settings = StreamSettings.from_dict(
+        old.to_dict()
+        | {"edition": EDITION}
+        | dict(changes or {})
+        | {"context_dim": len(before), "post_dim": len(after), "feature_names": [*before, *after]}
+    )
+    x = [old.context_names.index(columns[new]) for new in before]
+    y = [old.post_names.index(columns[new]) for new in after]
+    derive(store, name, settings, exported, features=lambda old: old[:, x], context=lambda old: old[:, y])
+    return settings
+
+
 def _derived(
     folded: Folded,
     old: Iterable[Recorded],
@@ -175,17 +232,29 @@ def _derived(
             x = np.array(features(event.x), dtype=np.float64)
             event = event._replace(
                 x=x,
-                y=None if event.y is None else np.array(context(event.y), dtype=np.float64),
+                y=_known_at_once(event, context, settings=folded.settings),
                 predicted=folded.learner.post_serving.predict(x[None])[0],
                 model_version=folded.seq,
                 candidates=None,
                 candidate_ids=None,
+                offered=None,
             )
+        elif isinstance(event, Observed) and folded.settings.post_dim == 0:
+            continue
         elif isinstance(event, Observed):
             event = event._replace(y=np.array(context(event.y), dtype=np.float64))
         new = Recorded(folded.seq + 1, recorded.at, event, recorded.event_id)
         folded.apply(new)
         yield new
+
+
+def _known_at_once(
+    asked: Asked, context: Callable[[Array], Array], *, settings: StreamSettings
+) -> Array | None:
+    """Where nothing is known after serving, all is known at once."""
+    if asked.y is not None:
+        return np.array(context(asked.y), dtype=np.float64)
+    return np.zeros((2, 0)) if settings.post_dim == 0 else None
 
 
 def _fill(
@@ -197,28 +266,34 @@ def _fill(
     recorded: Iterable[Recorded],
 ) -> None:
     """Put a whole log into a new stream, in one transaction."""
+    check_stream_name(name)
+    settings.start()  # refuses what the learner cannot be made of
     stream, _ = store.create_stream(name=name, uid=uid, settings=settings.to_json(), at=created_at)
     if stream.head > 0 or (stream.uid, stream.settings) != (uid, settings.to_json()):
         raise Conflict(f"There is already a stream {name!r}; give the restored one another name.")
-    held: dict[int, TicketRow] = {}
-    with store.writing(stream.id) as writer:
-        for count, one in enumerate(recorded, start=1):
-            _copy(writer, held, one)
-            if count % AT_ONCE == 0:
-                writer.flush()
+    history = History(settings)
+    try:
+        with store.writing(stream.id) as writer:
+            for count, one in enumerate(recorded, start=1):
+                _copy(writer, history, one)
+                if count % AT_ONCE == 0:
+                    writer.flush()
+    except BaseException:
+        store.discard_empty(stream.id)
+        raise
 
 
-def _copy(writer: Writer, held: dict[int, TicketRow], recorded: Recorded) -> None:
+def _copy(writer: Writer, history: History, recorded: Recorded) -> None:
+    """One event and the ticket it leads to; one that cannot have happened is refused."""
     event = recorded.event
+    wrong = history.take(recorded)
+    if wrong is None and recorded.seq != writer.head + 1:
+        wrong = f"follows event {writer.head}"
+    if wrong is not None:
+        raise InvalidInput(f"Event {recorded.seq!r:.40} of the log {wrong}. Nothing was restored.")
     writer.append(
         kind_of(event), encode(event), at=recorded.at, round=event.round, event_id=recorded.event_id
     )
-    if isinstance(event, Asked):
-        writer.next_round()
-        held[event.round] = tickets.after_asked(recorded, event)
-    elif event.round in held:
-        held[event.round] = tickets.after(held[event.round], recorded)
-    else:
-        writer.rounds = max(writer.rounds, event.round + 1)  # a duel that a repair has cut
-        return
-    writer.put(held[event.round])
+    writer.rounds = history.rounds
+    if event.round in history.tickets:
+        writer.put(history.tickets[event.round])

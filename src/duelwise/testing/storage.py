@@ -54,7 +54,7 @@ class StoreConformance:
             store.add_snapshot(stream.id, SnapshotRow(2, b"state"), generation=0)
         with self._store() as store:
             assert store.stream("meals").head == 2
-            assert store.snapshot(stream.id, upto=2) == SnapshotRow(2, b"state")
+            assert store.snapshot(stream.id, upto=2, format=1, arithmetic=1) == SnapshotRow(2, b"state")
 
     # -- the log ------------------------------------------------------------------------
 
@@ -166,12 +166,14 @@ class StoreConformance:
         with self._stream() as (store, stream):
             for seq in (5, 6, 7, 8):
                 store.add_snapshot(stream.id, SnapshotRow(seq, b"state %d" % seq), generation=0)
-            assert store.snapshot(stream.id, upto=5) is None  # only the newest three are kept
+            assert (
+                store.snapshot(stream.id, upto=5, format=1, arithmetic=1) is None
+            )  # only the newest three are kept
             store.add_snapshot(stream.id, SnapshotRow(9, b"rewritten"), generation=1)
-            assert store.snapshot(stream.id, upto=9) == SnapshotRow(8, b"state 8")
-            assert store.snapshot(stream.id, upto=7) == SnapshotRow(7, b"state 7")
+            assert store.snapshot(stream.id, upto=9, format=1, arithmetic=1) == SnapshotRow(8, b"state 8")
+            assert store.snapshot(stream.id, upto=7, format=1, arithmetic=1) == SnapshotRow(7, b"state 7")
             self._execute("UPDATE snapshots SET payload = :value WHERE seq = 8", value=b"state 9")
-            assert store.snapshot(stream.id, upto=9) == SnapshotRow(7, b"state 7")
+            assert store.snapshot(stream.id, upto=9, format=1, arithmetic=1) == SnapshotRow(7, b"state 7")
 
     # -- tickets ------------------------------------------------------------------------
 

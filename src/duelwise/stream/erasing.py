@@ -1,0 +1,48 @@
+"""A source's name can be forgotten: its votes stay, under a pseudonym, and the fold does not change."""
+
+from __future__ import annotations
+
+import secrets
+
+from duelwise.storage import SnapshotRow, Store, pack, unpack
+from duelwise.storage.repairing import SourceEraser
+from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
+from duelwise.stream.candidates import check_name
+from duelwise.stream.events import Skipped, Told, decode, encode
+from duelwise.stream.ledger import renamed_source
+
+
+def erase_source(store: Store, name: str, source: str) -> str:
+    """Write a pseudonym over a source's name, everywhere in a stream; returns the pseudonym.
+
+    It is drawn at random, so that nobody can find the name by trying. Backups and exports that
+    were made before still hold the name.
+    """
+    check_name("source", source)
+    pseudonym = f"erased-{secrets.token_hex(6)}"
+    stream = store.stream(name)
+    snapshot = store.snapshot(stream.id, upto=stream.head, format=FORMAT, arithmetic=ARITHMETIC)
+    with store.erasing(stream.id) as eraser:
+        _rewrite_events(eraser, source, pseudonym)
+        for number, payload in eraser.cut_events():
+            if payload is not None and source.encode() in payload:
+                eraser.blank(number)
+        kept = [] if snapshot is None else [_renamed(snapshot, source, pseudonym)]
+        eraser.finish(source, pseudonym, kept)
+    return pseudonym
+
+
+def _rewrite_events(eraser: SourceEraser, source: str, pseudonym: str) -> None:
+    """A damaged row is left to a repair, which keeps it: erase again after that."""
+    for scanned in eraser.scan():
+        if scanned.event is None or scanned.kind not in ("told", "skipped"):
+            continue
+        event = decode(scanned.event).event
+        if isinstance(event, Told | Skipped) and event.source == source:
+            payload = encode(event._replace(source=pseudonym))
+            eraser.rewrite(scanned.event._replace(payload=payload))
+
+
+def _renamed(snapshot: SnapshotRow, source: str, pseudonym: str) -> SnapshotRow:
+    fields, arrays = unpack(snapshot.payload)
+    return snapshot._replace(payload=pack(renamed_source(fields, source, pseudonym), arrays))

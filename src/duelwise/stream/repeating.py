@@ -1,0 +1,44 @@
+"""A request that carries an event_id is answered once: the same again gets the same duel."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import numpy as np
+
+from duelwise.errors import Conflict
+from duelwise.stream import tickets
+from duelwise.stream.candidates import CandidateSet
+from duelwise.stream.events import Asked
+from duelwise.stream.operations import Duel, Side
+from duelwise.types import Array
+
+
+def duel_of(asked: Asked, *, repeated: bool) -> Duel:
+    """The answer that an `asked` event stands for."""
+    first, second = (Side(None if asked.ids is None else asked.ids[i], int(asked.arms[i])) for i in range(2))
+    left, right = (second, first) if asked.swapped else (first, second)
+    ticket = tickets.write(asked.round, asked.tag)
+    return Duel(ticket, left, right, asked.model_version, asked.probability, repeated)
+
+
+def digest_of(*parts: Array | str) -> str:
+    """Tells what was asked from what else could have been."""
+    digest = blake2b(digest_size=8)
+    for part in parts:
+        digest.update(part.encode() + b"\0" if isinstance(part, str) else part.tobytes())
+    return digest.hexdigest()
+
+
+def check_repeated(asked: Asked, digest: str | None, offered: CandidateSet, event_id: str) -> None:
+    """The same event_id is the same request: other candidates under it are a conflict."""
+    if asked.offered is None:  # 0.1 kept only the pair
+        arms = asked.arms
+        same = int(arms.max()) < len(offered.x) and np.array_equal(offered.x[arms], asked.x)
+    else:
+        same = asked.offered == digest
+    if not same:
+        raise Conflict(
+            f"The event_id {event_id!r} was used before for other candidates. Nothing was changed; "
+            "give every request its own event_id, and a repeated one the same body."
+        )
