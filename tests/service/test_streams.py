@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from duelwise.storage import Store
+from duelwise.stream_fields import setting_fields
 from in_process import MEALS, InProcess, candidates
 
 
@@ -23,8 +24,9 @@ def test_every_setting_reaches_the_stream(http: httpx.Client) -> None:
     wanted = {
         "context_dim": 2, "post_dim": 1, "recipe": "rcdb", "options": {"exploration_width": 0.3},
         "feature_names": ["a", "b", "c"], "vote_ttl_seconds": 60.0, "seed": 5, "random_share": 0.25,
-        "keep_candidates": True,
+        "keep_candidates": True, "edition": 1,
     }  # fmt: skip
+    assert set(wanted) == {one.name for one in setting_fields()}
     assert http.post("/v1/streams", json={"name": "all", **wanted}).json()["settings"] == wanted
 
 
