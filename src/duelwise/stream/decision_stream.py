@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Sequence
+from functools import partial
 from types import TracebackType
 from typing import Self, cast
 
@@ -51,8 +52,8 @@ class DecisionStream:
         check_arithmetic(store)
         self._replica = Replica(store, store.stream(name), clock=clock)
         self._commits: GroupCommit[Operation, Answer | DuelwiseError] = GroupCommit(
-            self._commit, self._replica.lock
-        )
+            partial(_commit, self._replica), self._replica.lock
+        )  # no reference back to this stream: a closed one leaves the memory at once
         with self._replica.lock:
             self._replica.upkeep()
 
@@ -178,13 +179,6 @@ class DecisionStream:
             raise answer
         return answer
 
-    def _commit(self, operations: list[Operation]) -> list[Answer | DuelwiseError]:
-        with self._replica.batch() as batch:
-            self._replica.sweep(batch)
-            answers = batch.decide(operations)
-        self._replica.upkeep()
-        return answers
-
     # -- looking ------------------------------------------------------------------------
 
     @property
@@ -259,6 +253,14 @@ class DecisionStream:
 
     def _recorded(self, seq: int) -> Recorded:
         return events.decode(next(self._store.events(self._replica.row.id, after=seq - 1, upto=seq)))
+
+
+def _commit(replica: Replica, operations: list[Operation]) -> list[Answer | DuelwiseError]:
+    with replica.batch() as batch:
+        replica.sweep(batch)
+        answers = batch.decide(operations)
+    replica.upkeep()
+    return answers
 
 
 def register(store: Store, name: str, settings: StreamSettings, *, at: float) -> bool:

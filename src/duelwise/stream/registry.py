@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from concurrent.futures import TimeoutError as NotDone
 from dataclasses import dataclass
 from typing import Literal
@@ -164,8 +164,8 @@ class StreamRegistry:
                 del self._held[one]
                 closing.append(stream)
                 total -= stream.memory_bytes
-        for stream in closing:
-            self._closer.submit(_close, stream)
+        # Whoever needs the room waits for it, but not for a stream that has long work to finish.
+        wait([self._closer.submit(_close, stream) for stream in closing], self._patience)
 
 
 def _close(stream: DecisionStream) -> None:

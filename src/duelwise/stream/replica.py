@@ -24,6 +24,7 @@ SNAPSHOT_EVERY = 5000  # events; a restart folds no more than these again
 RECENT = 20_000  # events whose checksums are verified on opening; `verify` looks at all
 SWEEP_SECONDS = 60.0  # between looks for tickets that waited too long
 SWEEP_MOST = 200  # tickets closed on the way of one transaction
+OWN_BYTES = 100_000  # of memory that a stream takes beside its state
 REFRESH_SECONDS = 1.0  # after so long without a look, catch up before the lock is taken
 
 Clock = Callable[[], float]
@@ -55,7 +56,7 @@ class Replica:
         self._refreshed = time.monotonic()
         self.folded: Folded = self._open()
         self._snapshot_seq = self.folded.restored_from
-        self.memory_bytes = self.folded.size()
+        self.memory_bytes = OWN_BYTES + self.folded.size()
 
     def _open(self) -> Folded:
         """Snapshot and later events; up to the damage, if there is any."""
@@ -224,7 +225,7 @@ class Replica:
     def _take_snapshot(self) -> SnapshotRow:
         self._snapshot_seq = self.folded.seq
         snapshot = self.folded.snapshot()
-        self.memory_bytes = len(snapshot.payload)
+        self.memory_bytes = OWN_BYTES + len(snapshot.payload)
         return snapshot
 
     def finish(self) -> None:
