@@ -135,7 +135,7 @@ class DecisionStream:
     def commit(self, operations: Sequence[Operation]) -> list[Answer | DuelwiseError]:
         """The same for requests that were gathered already: one transaction, and nobody else's in it."""
         with self._replica.lock:
-            return self._commit(list(operations))
+            return _commit(self._replica, list(operations))
 
     def retract_source(self, source: str) -> int:
         """Retract every vote of a source; returns how many. One rebuild takes out what was learned."""
