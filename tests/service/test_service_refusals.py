@@ -221,5 +221,5 @@ def test_a_stream_that_is_being_folded_asks_for_patience() -> None:
     answer = respond(Folding("The log of stream 'meals' is being folded: 40 % is done.", done=0.4))
     told = json.loads(answer.body)
     assert (answer.status, told["type"]) == (503, "urn:duelwise:problem:folding")
-    assert int(answer.further["Retry-After"]) > 0
+    assert int(answer.further["retry-after"]) > 0
     assert "40 %" in told["detail"]

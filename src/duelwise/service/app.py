@@ -46,10 +46,13 @@ class Application(Starlette):
             *_watching(service, homes),
         ]
         homes.serve(self.endpoints)
-        table = Table(self.endpoints, service.guard, homes.perform, body_limit=service.settings.body_limit)
+        table = Middleware(
+            Table, endpoints=self.endpoints, guard=service.guard, perform=homes.perform,
+            body_limit=service.settings.body_limit,
+        )  # fmt: skip
         super().__init__(
-            routes=[table, Route("/openapi.json", self._document), *page_routes(service)],
-            middleware=[Middleware(Watching, metrics=service.metrics)],
+            routes=[Route("/openapi.json", self._document), *page_routes(service)],
+            middleware=[Middleware(Watching, metrics=service.metrics), table],
             exception_handlers={
                 DuelwiseError: on_error, HTTPException: on_http_error, Exception: on_error,
             },

@@ -79,7 +79,13 @@ class Guard:
         `filtered`: the answer will hold only what the key may see. None where no keys are in use
         and the caller is on this machine.
         """
-        key = await self.key_of(address, headers)
+        if self._clock() - self._looked_at > self._refresh_seconds:
+            await self._look()
+        try:
+            key = self._key_of(address, headers)
+        except Unauthorised:
+            await self._slow_down(address)
+            raise
         if key is None:
             return None
         if RANK[key.role] < RANK[role]:
@@ -88,18 +94,11 @@ class Guard:
             raise Forbidden(f"The key {key.name!r} is for the stream {key.stream!r} alone.")
         return key
 
-    async def key_of(self, address: str, headers: Headers) -> KeyRow | None:
-        """The key of this request; None where no keys are in use and the caller is on this machine."""
-        if self._clock() - self._looked_at > self._refresh_seconds:
-            await self._look()
+    def _key_of(self, address: str, headers: Headers) -> KeyRow | None:
         if not self._keys:
             _check_local(address, headers.get(b"host", b""))
             return None
-        try:
-            return self._find(_token(headers))
-        except Unauthorised:
-            await self._slow_down(address)
-            raise
+        return self._find(_token(headers))
 
     async def _slow_down(self, address: str) -> None:
         """Wrong keys from one address are answered one after another, however many come at once."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 import numpy as np
 from msgspec.json import Decoder
 
@@ -14,7 +17,7 @@ from duelwise.service.routes import Call, Endpoint, json_reply
 from duelwise.service.service import Service
 from duelwise.service.settings import variable_of
 from duelwise.service.stream_routes import LOOK, WRITE
-from duelwise.stream.candidates import CandidateSet, read_candidates
+from duelwise.stream.candidates import LONGEST_NAME, CandidateSet, read_candidates, read_features
 from duelwise.stream.operations import Answer, Ask, Duel, Observe, Operation, Retract, Side, Tell
 
 ASK_BODY = Decoder(schemas.AskBody)
@@ -22,6 +25,8 @@ OBSERVE_BODY = Decoder(schemas.ObserveBody)
 TELL_BODY = Decoder(schemas.TellBody)
 BATCH_BODY = Decoder(schemas.BatchBody)
 ITEM: Decoder[schemas.Item] = Decoder(schemas.Item)
+_ID = re.compile(schemas.ID_PATTERN)
+_LENGTHS = set(range(1, LONGEST_NAME + 1))
 
 
 class DuelRoutes:
@@ -127,22 +132,39 @@ class DuelRoutes:
 
 def _candidates(offered: list[schemas.Candidate], lane: Lane) -> CandidateSet:
     """The checked candidates: what is refused is refused before it waits for the stream."""
-    names = lane.stream.settings.context_names
     ids = tuple([one.id for one in offered])
-    if all(len(one.features) == len(names) for one in offered) and len(set(ids)) == len(ids):
-        return CandidateSet(np.array([one.features for one in offered], dtype=np.float64), ids)
+    _check_ids(ids)
+    try:
+        x = np.array([one.features for one in offered], dtype=np.float64)
+    except (TypeError, ValueError):  # features by name, or not as many for each
+        x = np.empty(0)
+    names = lane.names["features"]
+    if x.shape == (len(ids), len(names)) and len(set(ids)) == len(ids):
+        return CandidateSet(x, ids)
     return read_candidates([{"id": one.id, "features": one.features} for one in offered], names)
 
 
-def _observe_of(ticket: str, body: schemas.ObserveBody | schemas.ObserveItem, lane: Lane) -> Observe:
-    expected = len(lane.stream.settings.post_names)
-    for side, values in (("left", body.left), ("right", body.right)):
-        if len(values) != expected:
+def _check_ids(ids: Sequence[str]) -> None:
+    """All ids at a glance; one by one where something is suspicious."""
+    text, lengths = "".join(ids), set(map(len, ids))
+    if text.isascii() and text.isprintable() and " " not in text and lengths <= _LENGTHS:
+        return
+    for position, id in enumerate(ids):
+        if not _ID.match(id):
             raise InvalidInput(
-                f"The {side} candidate's context has {len(values)} numbers; expected {expected}: "
-                f"{', '.join(lane.stream.settings.post_names[:8]) or 'this stream knows none'}."
+                f"candidate {position}, id is {id!r:.80}; expected 1 to {LONGEST_NAME} printable ASCII "
+                "characters, no space at either end."
             )
-    return Observe(ticket, body.left, body.right)
+
+
+def _observe_of(ticket: str, body: schemas.ObserveBody | schemas.ObserveItem, lane: Lane) -> Observe:
+    """The checked contexts: what is refused is refused before it waits for the stream."""
+    names = lane.names["left"]
+    return Observe(
+        ticket,
+        read_features(body.left, names, "the left candidate's context"),
+        read_features(body.right, names, "the right candidate's context"),
+    )
 
 
 async def _perform(lane: Lane, operation: Operation, status: int = 200) -> Reply:

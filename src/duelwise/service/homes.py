@@ -17,8 +17,8 @@ import secrets
 import socket
 import sys
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.responses import Response
@@ -82,10 +82,13 @@ class Homes:
         for link in (*self._links.values(), *self._answering):
             link.close()
 
-    async def perform(self, endpoint: Endpoint, call: Call) -> Reply | Response:
+    def perform(self, endpoint: Endpoint, call: Call) -> Coroutine[Any, Any, Reply | Response]:
         """The reply of the stream's home, or our own."""
         if self._workers == 1 or not endpoint.at_home:
-            return await endpoint.run(call)
+            return endpoint.run(call)
+        return self._perform_at_home(endpoint, call)
+
+    async def _perform_at_home(self, endpoint: Endpoint, call: Call) -> Reply | Response:
         home = await self._home_of(call.name)
         link = None if home == self._number else await self._link(home)
         if link is None:

@@ -28,7 +28,8 @@ templates = jinja2.Environment(
 async def status(service: Service, request: Request) -> dict[str, object]:
     """Every stream that the key may see, with what is pending."""
     address = request.client.host if request.client else ""
-    key = await service.guard.key_of(address, dict(request.scope["headers"]))
+    headers = dict(request.scope["headers"])
+    key = await service.guard.check(address, headers, "read", None, filtered=True)
     entries = await service.every_stream(key)
     return {
         "streams": [entry for entry in entries if isinstance(entry, StreamAnswer)],

@@ -105,10 +105,6 @@ KINDS: dict[type[Exception], Kind] = {
         503, "damaged", "A stored record is damaged",
         "`duelwise repair` sets the damage aside and keeps it.",
     ),
-    errors.Folding: Kind(
-        503, "folding", "The stream is on its way",
-        "Nothing was begun. Its log is being folded; send the request again after the time in Retry-After.",
-    ),
     errors.BrokenStream: Kind(
         503, "broken-stream", "The stream cannot be opened",
         "The other streams go on. `duelwise verify` says more of this one; the detail has the reason.",

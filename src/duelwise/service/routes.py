@@ -1,8 +1,9 @@
 """Routes as data, and the one table that finds them.
 
-The table is a route like any other of the framework, so every middleware runs around it. It
-finds an endpoint with one look-up by the segments of the path; trying the framework's patterns
-one after another, and its own handling of requests, would cost more than the rest of a request.
+The table is the innermost middleware of the framework, so every other one runs around it; what it
+does not know goes on to the framework's router. It finds an endpoint with one look-up by the
+segments of the path; trying the framework's patterns one after another, and its own handling of
+requests, would cost more than the rest of a request.
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Match
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from duelwise.errors import DuelwiseError, Overloaded
 from duelwise.service.auth import Guard, Role
@@ -68,30 +68,27 @@ def json_reply(content: object, status: int = 200) -> Reply:
     return Reply(status, encode(content))
 
 
-class Table(BaseRoute):
+class Table:
     """All endpoints. Parameters stand in the third and fifth segment: /v1/streams/{name}/tickets/{ticket}."""
 
     def __init__(
-        self, endpoints: Iterable[Endpoint], guard: Guard, perform: Perform, *, body_limit: int
+        self, app: ASGIApp, *, endpoints: Iterable[Endpoint], guard: Guard, perform: Perform, body_limit: int
     ) -> None:
-        self.endpoints = list(endpoints)
-        self._guard, self._perform, self._body_limit = guard, perform, body_limit
+        self._app, self._guard, self._perform, self._body_limit = app, guard, perform, body_limit
         self._held = 0
         self._places: dict[tuple[str, ...], dict[str, Endpoint]] = {}
-        for endpoint in self.endpoints:
-            place = self._places.setdefault(_pattern(endpoint.path.split("/")[1:]), {})
+        for endpoint in endpoints:
+            place = self._places.setdefault(_pattern(endpoint.path.split("/")), {})
             place[endpoint.method] = endpoint
 
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        if scope["type"] == "http":
-            segments: list[str] = scope["path"].split("/")[1:]
-            place = self._places.get(_pattern(segments))
-            if place is not None:
-                return Match.FULL, {"duelwise.place": place, "duelwise.segments": segments}
-        return Match.NONE, {}
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        reply = await self._answer(scope, receive)
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path: str = scope["path"] if scope["type"] == "http" else ""
+        segments = path.removeprefix(scope.get("root_path", "")).split("/")
+        place = self._places.get(_pattern(segments))
+        if place is None:
+            await self._app(scope, receive, send)
+            return
+        reply = await self._answer(place, segments, scope, receive)
         if reply is None:
             return
         if isinstance(reply, Response):
@@ -100,14 +97,15 @@ class Table(BaseRoute):
         await send({"type": "http.response.start", "status": reply.status, "headers": reply.headers()})
         await send({"type": "http.response.body", "body": reply.body})
 
-    async def _answer(self, scope: Scope, receive: Receive) -> Reply | Response | None:
+    async def _answer(
+        self, place: dict[str, Endpoint], segments: list[str], scope: Scope, receive: Receive
+    ) -> Reply | Response | None:
         """What is sent back; None when the caller has hung up."""
-        place: dict[str, Endpoint] = scope["duelwise.place"]
-        segments: list[str] = scope["duelwise.segments"]
         endpoint = place.get(scope["method"])
-        scope[ROUTE] = next(iter(place.values())).path
         if endpoint is None:
+            scope[ROUTE] = next(iter(place.values())).path
             return refuse(scope, 405, {"Allow": ", ".join(place)})
+        scope[ROUTE] = endpoint.path
         try:
             return await self._serve(endpoint, segments, scope, receive)
         except DuelwiseError as error:
@@ -124,8 +122,8 @@ class Table(BaseRoute):
     async def _serve(
         self, endpoint: Endpoint, segments: list[str], scope: Scope, receive: Receive
     ) -> Reply | Response:
-        name = segments[2] if len(segments) > 2 else ""
-        ticket = segments[4] if len(segments) > 4 else ""
+        name = segments[3] if len(segments) > 3 else ""
+        ticket = segments[5] if len(segments) > 5 else ""
         headers = dict(scope["headers"])
         key = None
         if endpoint.role is not None:
@@ -162,9 +160,9 @@ def _closing(reply: Reply, scope: Scope) -> Reply:
 
 
 def _pattern(segments: Sequence[str]) -> tuple[str, ...]:
-    """The segments of a path with the parameters left out."""
-    if len(segments) < 3:
+    """The segments of a path (the first is empty) with the parameters left out."""
+    if len(segments) < 4:
         return tuple(segments)
-    if len(segments) < 5:
-        return (segments[0], segments[1], "", *segments[3:])
-    return (segments[0], segments[1], "", segments[3], "", *segments[5:])
+    if len(segments) < 6:
+        return (segments[1], segments[2], *segments[4:])
+    return (segments[1], segments[2], segments[4], "", *segments[6:])

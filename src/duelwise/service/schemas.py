@@ -26,6 +26,8 @@ Id = Annotated[str, Meta(pattern=ID_PATTERN)]
 FeatureName = Annotated[str, Meta(pattern=FEATURE_PATTERN)]
 Ticket = Annotated[str, Meta(pattern=TICKET_PATTERN)]
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+Features = list[Number] | dict[str, Number]
+"""In the order of the stream's names, or by name."""
 Winner = Literal["left", "right", "tie", "skip"]
 
 
@@ -52,8 +54,9 @@ class StreamBody(Body):
 class Candidate(Body):
     """One of the things that could be shown."""
 
-    id: Id
-    features: list[Number]
+    # The pattern is checked for all candidates together: one by one it would cost as much as the rest.
+    id: Annotated[str, Meta(extra_json_schema={"pattern": ID_PATTERN})]
+    features: Features
 
 
 class AskBody(Body):
@@ -66,8 +69,8 @@ class AskBody(Body):
 class ObserveBody(Body):
     """What became known of the two after serving."""
 
-    left: list[Number]
-    right: list[Number]
+    left: Features
+    right: Features
 
 
 class TellBody(Body):
@@ -97,8 +100,8 @@ class ObserveItem(Body, kw_only=True, tag_field="op", tag="observe"):
     """An observation in a batch."""
 
     ticket: Ticket
-    left: list[Number]
-    right: list[Number]
+    left: Features
+    right: Features
 
 
 class TellItem(Body, kw_only=True, tag_field="op", tag="tell"):
