@@ -21,6 +21,7 @@ from duelwise.learning.core.state import (
     EXPLORES_SERVED,
     Core,
     Fit,
+    Handle,
     NoKernel,
     Rules,
     Scores,
@@ -252,10 +253,19 @@ class DuelingLearner:
             return NOTHING
         if not self._estimate_is_compiled:
             return self._learn_in_python(start, ready)
-        state: Any = cast(Any, self.estimate).compiled(len(ready))
+        return Learned(*batch.learn(self._handle, self.estimate_handle(len(ready)), start, ready))
+
+    @property
+    def handle(self) -> Handle[Core]:
+        """The state, for compiled code."""
+        return self._handle
+
+    def estimate_handle(self, more: int) -> Handle[Any]:
+        """The estimate's state, with room for this many more votes; for compiled code."""
+        state: Any = cast(Any, self.estimate).compiled(more)
         if state is not self._estimate_state:
             self._estimate_state, self._estimate_handle = state, handle(state)
-        return Learned(*batch.learn(self._handle, self._estimate_handle, start, ready))
+        return self._estimate_handle
 
     def _learn_in_python(self, start: IntArray, ready: IntArray) -> Learned:
         """The same by an estimate that has no kernel."""

@@ -74,8 +74,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Start the application. A plain request skips what only upgrades, escapes and HTTP/1.0 need."""
         self._expect(BODY_SECONDS)
         self._header_bytes = None
-        parser, url = self.parser, self.url
-        cycle = self.cycle
+        parser, url, cycle = cast("Any", self.parser), self.url, self.cycle
         is_first = cycle is None or cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison]
         is_plain = _PLAIN.fullmatch(url) is not None and parser.get_http_version() == "1.1"
         is_plain = is_plain and parser.should_keep_alive() and not parser.should_upgrade()
@@ -92,7 +91,7 @@ class GuardedProtocol(HttpToolsProtocol):
             message_event=asyncio.Event(), expect_100_continue=False, keep_alive=True,
             on_response=self.on_response_complete,
         )  # fmt: skip
-        self._start_asgi_task(self.cycle, self.app)
+        self._start_asgi_task(self.cycle, cast("Any", self).app)
 
     def on_message_complete(self) -> None:
         self.deadline = None

@@ -30,7 +30,12 @@ class Exchange(RequestResponseCycle):
         """Write status, headers and body together; False when the answer is none of the usual ones."""
         if message["type"] != "http.response.body" or message.get("more_body", False):
             return False
-        if self.disconnected or self.flow.write_paused or not self.keep_alive or self.scope["method"] == "HEAD":
+        if (
+            self.disconnected
+            or self.flow.write_paused
+            or not self.keep_alive
+            or self.scope["method"] == "HEAD"
+        ):
             return False
         body: bytes = message.get("body", b"")
         length = b"%d" % len(body)

@@ -20,6 +20,7 @@ STATEMENT_SECONDS = 10.0  # the longest that one statement may take
 LOCK_SECONDS = 5.0  # how long a writer waits for another process to finish its transaction
 CONNECT_SECONDS = 5
 IDLE_SECONDS = 15.0  # a process that stops amid a transaction loses it, and the lock, after so long
+STATEMENTS_KEPT = 512  # prepared, by a connection to SQLite
 GRACE_SECONDS = 2.0  # between the server's own time-out and giving up on a server that does not answer
 MIGRATION_LOCK = 7_353_611  # an arbitrary number that every Duelwise process agrees on
 
@@ -77,7 +78,7 @@ def _sqlite(address: URL) -> Engine:
     folder = Path(address.database or "").resolve().parent
     if not folder.is_dir():
         raise InvalidInput(f"The folder {folder} does not exist; create it, or choose another file.")
-    engine = sa.create_engine(address)
+    engine = sa.create_engine(address, connect_args={"cached_statements": STATEMENTS_KEPT})
 
     def settle(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
         assert isinstance(connection, SqliteConnection)

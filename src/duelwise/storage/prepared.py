@@ -20,8 +20,13 @@ from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
-Row = tuple[object, ...]
+from duelwise.storage.quick import Quick, Row
+
+Sender = Connection | Quick
+"""What a statement can be sent by."""
+
 MOST_ROWS = 256  # of one statement; databases limit its values to some 32,000
+FEW_ROWS = 64  # up to so many each number has a text of its own, which the driver keeps prepared
 
 
 class Prepared:
@@ -31,19 +36,19 @@ class Prepared:
         self._statement, self._names = statement, names
         self._texts: dict[str, str] = {}  # by dialect
 
-    def execute(self, connection: Connection, row: Row) -> None:
+    def execute(self, connection: Sender, row: Row) -> None:
         _send(connection, self._text(connection), row)
 
-    def all(self, connection: Connection, row: Row) -> Sequence[Row]:
+    def all(self, connection: Sender, row: Row) -> Sequence[Row]:
         """Every row of the result."""
         return _send(connection, self._text(connection), row).fetchall()
 
-    def one(self, connection: Connection, row: Row) -> Row:
+    def one(self, connection: Sender, row: Row) -> Row:
         """The only row of the result."""
         (found,) = self.all(connection, row)
         return found
 
-    def _text(self, connection: Connection) -> str:
+    def _text(self, connection: Sender) -> str:
         dialect = connection.dialect.name
         if dialect not in self._texts:
             self._texts[dialect] = _compiled(self._statement, self._names, connection)
@@ -57,7 +62,7 @@ class ByKeys:
         self._statement, self._names, self._key = statement, [*names, key], key
         self._texts: dict[tuple[str, int], str] = {}  # by dialect and number of keys
 
-    def rows(self, connection: Connection, row: Row, keys: Sequence[object]) -> list[Row]:
+    def rows(self, connection: Sender, row: Row, keys: Sequence[object]) -> list[Row]:
         found: list[Row] = []
         for start in range(0, len(keys), MOST_ROWS):
             some = tuple(keys[start : start + MOST_ROWS])
@@ -67,7 +72,7 @@ class ByKeys:
             found += _send(connection, self._text(connection, count), values).fetchall()
         return found
 
-    def _text(self, connection: Connection, count: int) -> str:
+    def _text(self, connection: Sender, count: int) -> str:
         key = connection.dialect.name, count
         if key not in self._texts:
             text = _compiled(self._statement, self._names, connection)
@@ -88,16 +93,17 @@ class ManyRows:
         self._table, self._replace = table, replace
         self._texts: dict[tuple[str, int], str] = {}  # by dialect and number of rows
 
-    def execute(self, connection: Connection, rows: Sequence[Row]) -> None:
+    def execute(self, connection: Sender, rows: Sequence[Row]) -> None:
         start = 0
         while start < len(rows):
-            # Powers of two, so that there are few texts, and the driver knows them all.
-            count = min(MOST_ROWS, 1 << ((len(rows) - start).bit_length() - 1))
+            count = len(rows) - start
+            if count > FEW_ROWS:  # powers of two, so that there are few texts
+                count = min(MOST_ROWS, 1 << (count.bit_length() - 1))
             values = tuple(chain.from_iterable(rows[start : start + count]))
             _send(connection, self._text(connection, count), values)
             start += count
 
-    def _text(self, connection: Connection, count: int) -> str:
+    def _text(self, connection: Sender, count: int) -> str:
         key = connection.dialect.name, count
         if key not in self._texts:
             names = [column.name for column in self._table.columns]
@@ -116,8 +122,10 @@ class ManyRows:
         return insert.on_conflict_do_update(index_elements=key, set_=others)
 
 
-def _send(connection: Connection, text: str, values: Row) -> DBAPICursor:
+def _send(connection: Sender, text: str, values: Row) -> DBAPICursor:
     """The driver's cursor after the statement; its errors are those that Core would raise."""
+    if isinstance(connection, Quick):
+        return cast("DBAPICursor", connection.send(text, values))
     if not connection.in_transaction():
         connection.begin()
     cursor = connection.connection.cursor()
@@ -133,7 +141,7 @@ def _send(connection: Connection, text: str, values: Row) -> DBAPICursor:
     return cursor
 
 
-def _compiled(statement: ClauseElement, names: Sequence[str], connection: Connection) -> str:
+def _compiled(statement: ClauseElement, names: Sequence[str], connection: Sender) -> str:
     style = "qmark" if connection.dialect.name == "sqlite" else "format"
     dialect = cast("type[DefaultDialect]", type(connection.dialect))(paramstyle=style)
     compiled = cast("SQLCompiler", statement.compile(dialect=dialect))

@@ -7,6 +7,7 @@ once they are durable. All asks of a batch choose with the learner as it was bef
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from duelwise.storage import OPEN_STATES, EventRow, TicketRow, Writer
 from duelwise.storage.rows import NO_ROUND
 from duelwise.stream import events, tickets
 from duelwise.stream.candidates import CandidateSet, check_name, is_name, read_candidates, read_features
-from duelwise.stream.choosing import Chooser
+from duelwise.stream.choosing import Chooser, Pair, choose_ahead
 from duelwise.stream.events import (
     Asked,
     ClockConfirmed,
@@ -56,12 +57,14 @@ class Batch:
         self._changed: set[int] = set()  # rounds of tickets that this batch has moved on
         self._named: dict[str, EventRow] = {}
         self._version = folded.seq
+        self._ahead: dict[int, Pair] = {}  # by the ask's identity: what the learner would serve
         self.appended: list[Recorded] = []
 
     def decide(self, operations: Iterable[Operation]) -> list[Answer | DuelwiseError]:
         """One answer for each request, in order; a refused one leaves no trace."""
         operations = list(operations)
         self._look_up(operations)
+        self._choose_ahead(operations)
         answers: list[Answer | DuelwiseError] = []
         for operation in operations:
             try:
@@ -119,6 +122,15 @@ class Batch:
         if names:
             self._named = self._writer.named(names)
 
+    def _choose_ahead(self, operations: Iterable[Operation]) -> None:
+        """Choose for all asks together: a call of the learner costs more than a choice."""
+        asks = [
+            one for one in operations if isinstance(one, Ask) and isinstance(one.candidates, CandidateSet)
+        ]
+        offered = [cast("CandidateSet", ask.candidates).x for ask in asks]
+        found = choose_ahead(self._folded.learner, offered)
+        self._ahead = {id(asks[position]): pair for position, pair in found.items()}
+
     def _decide(self, operation: Operation) -> Answer:
         if isinstance(operation, Ask):
             return self._ask(operation)
@@ -138,7 +150,9 @@ class Batch:
             asked = self._served(ask.event_id)
             check_repeated(asked, digest, offered, ask.event_id)
             return duel_of(asked, repeated=True)
-        choice = self._chooser.choose(self._folded.learner, offered.x, self._writer.rounds)
+        choice = self._chooser.choose(
+            self._folded.learner, offered.x, self._writer.rounds, self._ahead.get(id(ask))
+        )
         arms: list[int] = choice.arms.tolist()
         ids = None if offered.ids is None else [offered.ids[arm] for arm in arms]
         round = self._writer.next_round()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import Protocol
 
 import numpy as np
@@ -12,13 +13,13 @@ from duelwise.errors import StorageFailure
 from duelwise.learning.learner import DuelingLearner, Learned
 from duelwise.storage import SnapshotRow, Store, pack, unpack
 from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
-from duelwise.stream.events import Asked, Cut, Observed, Rebuilt, Recorded, Retracted, Told, decode
+from duelwise.stream.events import Asked, Cut, Event, Observed, Rebuilt, Recorded, Retracted, Told, decode
 from duelwise.stream.ledger import Ledger
 from duelwise.stream.progress import watched
 from duelwise.stream.settings import StreamSettings
-from duelwise.types import Contexts, Duel, IntArray, Votes
+from duelwise.stream.stepping import MOST_STEPS, PlainEvent, take
+from duelwise.types import Duel
 
-RUN: IntArray = np.zeros(1, dtype=np.int64)  # a stream is one run
 SHARE = "learner."
 BYTES_PER_TICKET = 400  # of an open ticket in the ledger
 
@@ -39,34 +40,52 @@ class Folded:
         self._unserved: frozenset[int] = without if settings.edition >= 2 else frozenset()
 
     def apply(self, recorded: Recorded) -> None:
-        """The next event of the log: serve, observe, tell, forget; never choose."""
-        if recorded.seq != self.seq + 1:
-            raise StorageFailure(
-                f"Event {recorded.seq} follows event {self.seq}; events are folded in order."
-            )
-        before = self.ledger.take(recorded)
-        event = recorded.event
-        if isinstance(event, Asked):
-            self._serve(event)
-        elif isinstance(event, Observed):
-            if event.round not in self._unserved:
-                self._note(self.learner.observe(Contexts(RUN, _one(event.round), event.y[None])))
-        elif isinstance(event, Told):
-            if event.round not in self.without:
-                self._note(self.learner.tell(Votes(RUN, _one(event.round), np.array([event.outcome]))))
-        elif isinstance(event, Cut):
+        """The next event of the log."""
+        self.apply_all((recorded,))
+
+    def apply_all(self, log: Iterable[Recorded]) -> None:
+        """The next events of the log: serve, observe, tell, forget; never choose.
+
+        Asks, contexts and votes that follow each other are one call of the learner.
+        """
+        plain: list[PlainEvent] = []
+        try:
+            for recorded in log:
+                if recorded.seq != self.seq + 1:
+                    raise StorageFailure(
+                        f"Event {recorded.seq} follows event {self.seq}; events are folded in order."
+                    )
+                before = self.ledger.take(recorded)
+                event = recorded.event
+                if isinstance(event, PlainEvent) and event.round not in self._left_out(event):
+                    plain.append(event)
+                    if len(plain) == MOST_STEPS:
+                        self._step(plain)
+                elif not isinstance(event, Observed | Told):
+                    self._step(plain)
+                    self._step_aside(event, recorded.seq, before)
+                self.seq = recorded.seq
+        finally:  # also where an event is damaged: those before it count
+            self._step(plain)
+
+    def _left_out(self, event: Event) -> frozenset[int]:
+        """The rounds of which events of this kind are left out."""
+        return self.without if isinstance(event, Told) else self._unserved
+
+    def _step(self, plain: list[PlainEvent]) -> None:
+        """Let the learner take these events; the list is empty afterwards."""
+        events = plain.copy()
+        plain.clear()
+        if events:
+            for learned in take(self.learner, events):
+                self._note(learned)
+
+    def _step_aside(self, event: Event, seq: int, before: str | None) -> None:
+        """An event that is no plain step."""
+        if isinstance(event, Asked | Cut):
             self._serve_nothing(event.round)
         elif before is not None:
-            self._close(event.round, recorded.seq, told=before == "told")
-        self.seq = recorded.seq
-
-    def _serve(self, asked: Asked) -> None:
-        if asked.round in self._unserved:
-            self._serve_nothing(asked.round)
-            return
-        self.learner.serve(Duel(asked.round, asked.arms[None], asked.x[None], asked.predicted[None]))
-        if asked.y is not None:
-            self._note(self.learner.observe(Contexts(RUN, _one(asked.round), asked.y[None])))
+            self._close(event.round, seq, told=before == "told")
 
     def _close(self, round: int, seq: int, *, told: bool) -> None:
         """Skipped, expired or retracted."""
@@ -107,10 +126,6 @@ class Folded:
         self.ledger.restore(fields, arrays)
         self.learner.restore({k.removeprefix(SHARE): v for k, v in arrays.items() if k.startswith(SHARE)})
         self.seq = self.restored_from = snapshot.seq
-
-
-def _one(round: int) -> IntArray:
-    return np.array([round], dtype=np.int64)
 
 
 class Log(Protocol):
@@ -181,8 +196,7 @@ def _folded_without(settings: StreamSettings, log: Log, *, retracted_upto: int, 
     folded = Folded(
         settings, without=frozenset(r.event.round for r in rewriting if isinstance(r.event, Retracted))
     )
-    for recorded in watched(log.events(after=0, upto=upto), upto=upto):
-        folded.apply(recorded)
+    folded.apply_all(watched(log.events(after=0, upto=upto), upto=upto))
     return folded
 
 
@@ -196,11 +210,11 @@ def caught_up(folded: Folded, log: Log, *, upto: int) -> Folded:
     """The state after event `upto`; a new one where a rebuild replaced the learner."""
     if folded.seq == upto:
         return folded
-    for recorded in watched(log.events(after=folded.seq, upto=upto), upto=upto):
-        if isinstance(recorded.event, Rebuilt):
-            return _past_rebuild(folded.settings, log, seq=recorded.seq, upto=upto)
-        folded.apply(recorded)
-    return folded
+    coming = watched(log.events(after=folded.seq, upto=upto), upto=upto)
+    folded.apply_all(takewhile(lambda recorded: not isinstance(recorded.event, Rebuilt), coming))
+    if folded.seq == upto:
+        return folded
+    return _past_rebuild(folded.settings, log, seq=folded.seq + 1, upto=upto)
 
 
 def _past_rebuild(settings: StreamSettings, log: Log, *, seq: int, upto: int) -> Folded:

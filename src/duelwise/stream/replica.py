@@ -8,11 +8,11 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from duelwise.errors import Damaged, DuelwiseError, ReadOnly
 from duelwise.storage import SnapshotRow, Store, StreamRow, Writer
+from duelwise.storage.quick import Quick
 from duelwise.stream.background import Background
 from duelwise.stream.choosing import Chooser
 from duelwise.stream.deciding import Batch
@@ -120,7 +120,7 @@ class Replica:
             yield batch
         self._apply(batch.appended)
 
-    def join(self, connection: Connection) -> Joined | None:
+    def join(self, connection: Quick) -> Joined | None:
         """Take part in an open transaction; None when there is more to do first than to decide."""
         writer = self.store.writer(connection, self.row.id)
         row = writer.stream
@@ -163,8 +163,7 @@ class Replica:
 
     def _apply(self, appended: Iterable[Recorded]) -> None:
         self._half_applied = True
-        for recorded in appended:
-            self.folded.apply(recorded)
+        self.folded.apply_all(appended)
         self._half_applied = False
         self._refreshed = time.monotonic()
 
@@ -270,5 +269,4 @@ class Replica:
         self._snapshot_seq = fresh.seq
 
     def _follow(self, fresh: Folded, upto: int) -> None:
-        for recorded in self._log.events(after=fresh.seq, upto=upto):
-            fresh.apply(recorded)
+        fresh.apply_all(self._log.events(after=fresh.seq, upto=upto))
