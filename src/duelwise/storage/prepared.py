@@ -7,7 +7,10 @@ have the columns' types already.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import re
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any, cast
 
@@ -51,7 +54,7 @@ class Prepared:
     def _text(self, connection: Sender) -> str:
         dialect = connection.dialect.name
         if dialect not in self._texts:
-            self._texts[dialect] = _compiled(self._statement, self._names, connection)
+            self._texts[dialect] = _numbered(_compiled(self._statement, self._names, connection))
         return self._texts[dialect]
 
 
@@ -77,7 +80,7 @@ class ByKeys:
         if key not in self._texts:
             text = _compiled(self._statement, self._names, connection)
             head, mark, tail = text.rpartition("?" if key[0] == "sqlite" else "%s")
-            self._texts[key] = f"{head}{', '.join([mark] * count)}{tail}"
+            self._texts[key] = _numbered(f"{head}{', '.join([mark] * count)}{tail}")
         return self._texts[key]
 
 
@@ -97,7 +100,7 @@ class ManyRows:
         start = 0
         while start < len(rows):
             count = len(rows) - start
-            if count > FEW_ROWS:  # powers of two, so that there are few texts
+            if count > FEW_ROWS or not isinstance(connection, Quick):  # powers of two: few texts
                 count = min(MOST_ROWS, 1 << (count.bit_length() - 1))
             values = tuple(chain.from_iterable(rows[start : start + count]))
             _send(connection, self._text(connection, count), values)
@@ -110,7 +113,7 @@ class ManyRows:
             text = _compiled(self._statement(connection.dialect.name), names, connection)
             start = text.index("VALUES (") + len("VALUES ")
             end = text.index(")", start) + 1
-            self._texts[key] = text[:start] + ", ".join([text[start:end]] * count) + text[end:]
+            self._texts[key] = _numbered(text[:start] + ", ".join([text[start:end]] * count) + text[end:])
         return self._texts[key]
 
     def _statement(self, dialect: str) -> ClauseElement:
@@ -128,17 +131,50 @@ def _send(connection: Sender, text: str, values: Row) -> DBAPICursor:
         return cast("DBAPICursor", connection.send(text, values))
     if not connection.in_transaction():
         connection.begin()
-    cursor = connection.connection.cursor()
+    cursor = _cursor(connection)
+    with _as_core_says(connection, text):
+        cursor.execute(text, values)
+    return cursor
+
+
+def _cursor(connection: Connection) -> DBAPICursor:
+    if connection.dialect.name != "postgresql":
+        return connection.connection.cursor()
+    from psycopg import RawCursor  # takes the text as it is; the usual one would parse it every time
+
+    return cast("DBAPICursor", RawCursor(cast("Any", connection.connection.dbapi_connection)))
+
+
+def _numbered(text: str) -> str:
+    """The text with its marks as PostgreSQL itself writes them: $1, $2, …"""
+    numbers = itertools.count(1)
+    return re.sub("%s", lambda _: f"${next(numbers)}", text)
+
+
+@contextmanager
+def pipelined(connection: Sender) -> Generator[None]:
+    """Send the statements of this block without waiting for each one's result, where the driver can."""
+    held: Any = None if isinstance(connection, Quick) else connection.connection.dbapi_connection
+    if not hasattr(held, "pipeline"):
+        yield
+        return
+    assert isinstance(connection, Connection)
+    with _as_core_says(connection, "one of several statements"), held.pipeline():
+        yield
+
+
+@contextmanager
+def _as_core_says(connection: Connection, text: str) -> Generator[None]:
+    """The driver's errors as Core would raise them."""
     driver = cast("Any", connection.dialect.dbapi)
     try:
-        cursor.execute(text, values)
+        yield
     except driver.Error as error:
-        if connection.dialect.is_disconnect(error, connection.connection.dbapi_connection, cursor):
+        if connection.dialect.is_disconnect(error, connection.connection.dbapi_connection, None):
             connection.invalidate(error)
         raise DBAPIError.instance(
-            text, values, error, driver.Error, hide_parameters=True, dialect=connection.dialect
+            text, None, error, driver.Error, hide_parameters=True, dialect=connection.dialect
         ) from error
-    return cursor
 
 
 def _compiled(statement: ClauseElement, names: Sequence[str], connection: Sender) -> str:

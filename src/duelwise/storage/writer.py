@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from duelwise.errors import Damaged
 from duelwise.storage import schema
-from duelwise.storage.prepared import ByKeys, ManyRows, Prepared, Sender
+from duelwise.storage.prepared import ByKeys, ManyRows, Prepared, Sender, pipelined
 from duelwise.storage.rows import (
     NO_ROUND,
     OPEN_STATES,
@@ -203,6 +203,13 @@ class Writer:
         if not self._events:
             return self._sent
         stream, connection = self.stream.id, self.connection
+        with pipelined(connection):
+            self._send_all(stream, connection)
+        self.stream = self.stream._replace(head=self.head, rounds=self.rounds)
+        self._events, self._tickets, self._sent = [], {}, True
+        return True
+
+    def _send_all(self, stream: int, connection: Sender) -> None:
         _INSERT_EVENTS.execute(
             connection, [(stream, *event, event_checksum(event)) for event in self._events]
         )
@@ -211,9 +218,6 @@ class Writer:
         _INSERT_TICKETS.execute(connection, [(stream, *one) for one in tickets if one.round >= first])
         _REPLACE_TICKETS.execute(connection, [(stream, *one) for one in tickets if one.round < first])
         _UPDATE_HEAD.execute(connection, (self.head, self.rounds, stream))
-        self.stream = self.stream._replace(head=self.head, rounds=self.rounds)
-        self._events, self._tickets, self._sent = [], {}, True
-        return True
 
 
 def write_snapshot(connection: Connection, stream_id: int, snapshot: SnapshotRow) -> None:
