@@ -40,6 +40,7 @@ docs: $(READY)
 dist: $(READY)
 	rm -rf build dist
 	$(BIN)/python -m build --no-isolation
+	$(BIN)/python -m build --no-isolation --outdir dist packages/duelwise-client
 	$(BIN)/twine check --strict dist/*
 
 # The quick tests with the oldest versions that pyproject.toml allows, in an environment of their own.

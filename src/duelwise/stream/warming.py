@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
-from duelwise.stream.choosing import Chooser
+from duelwise.stream.choosing import Chooser, choose_ahead
 from duelwise.stream.events import Asked, Observed, Recorded, Told
 from duelwise.stream.folding import Folded
 from duelwise.stream.settings import StreamSettings
+
+_known: set[str] = set()  # kinds that this process has compiled
+
+
+def warm_once(settings: StreamSettings) -> None:
+    """Compile what a stream of these settings runs, unless one of its kind was compiled here before."""
+    kind = kind_of(settings.to_json())
+    if kind not in _known:
+        # To a compiler sizes are alike, and small ones are quick.
+        warm(replace(settings, context_dim=2, post_dim=min(settings.post_dim, 1), feature_names=()))
+        _known.add(kind)
 
 
 def warm(settings: StreamSettings) -> None:
     """Two duels in memory, so that every kernel of these parts is compiled, or loaded from disk."""
     folded, chooser = Folded(settings), Chooser(settings)
+    choose_ahead(folded.learner, [np.zeros((2, settings.context_dim))] * 2)
     rng = np.random.default_rng(0)
     seq = 0
     for round in range(2):
@@ -36,8 +49,11 @@ def kinds(texts: Iterable[str]) -> list[str]:
     """Of streams' settings (as JSON) one of each kind, after the defaults: to a compiler sizes are alike."""
     found = {"": StreamSettings(context_dim=2, post_dim=1).to_json()}
     for text in texts:
-        made = json.loads(text)
-        found.setdefault(
-            json.dumps([made.get("recipe"), made.get("options"), made.get("post_dim", 0) > 0]), text
-        )
+        found.setdefault(kind_of(text), text)
     return list(found.values())
+
+
+def kind_of(text: str) -> str:
+    """What of a stream's settings (as JSON) decides which kernels it runs."""
+    made = json.loads(text)
+    return json.dumps([made.get("recipe"), made.get("options"), made.get("post_dim", 0) > 0])
