@@ -30,18 +30,20 @@ class Duel(NamedTuple):
     arms: IntArray  # (R, 2) positions among the candidates: leader, challenger
     x: Array  # (R, 2, dx) what was known of the two before serving
     predicted: Array  # (R, 2, dy) what φ̂ expected of them at that time
+    wanted: int = 1  # votes
 
 
 class Contexts(NamedTuple):
-    """What became known of served pairs: some runs, any order."""
+    """What became known of served pairs: some runs, any order, in as many parts as it takes."""
 
     run: IntArray  # (n,)
     round: IntArray  # (n,)
-    y: Array  # (n, 2, dy)
+    y: Array  # (n, 2, dy) NaN where it is not known yet, or known from an earlier part
+    imputed: bool = False  # nobody saw it: it is what φ̂ expects, because it was waited for long enough
 
 
 class Votes(NamedTuple):
-    """Outcomes that arrived: some runs, any order, once each."""
+    """Outcomes that arrived: some runs, any order, as many of a duel as it was served for."""
 
     run: IntArray  # (n,)
     round: IntArray  # (n,)
