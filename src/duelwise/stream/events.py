@@ -33,6 +33,8 @@ class Asked(NamedTuple):
     candidates: Array | None = None  # (K, dx)
     candidate_ids: Sequence[str] | None = None
     offered: str | None = None  # a digest of what was asked, where the caller named the request
+    bounds: Array | None = None  # (2, dx) least and greatest of each feature, while ranges are learned
+    fallback: bool = False  # the learner could not choose, and the pair was drawn at random
 
 
 class Observed(NamedTuple):
@@ -89,7 +91,17 @@ class ClockConfirmed(NamedTuple):
     round: int = NO_ROUND
 
 
-Event = Asked | Observed | Told | Skipped | Retracted | Expired | Rebuilt | Cut | ClockConfirmed
+class Ranged(NamedTuple):
+    """From here on features are taken in these units and bounds: of x, then of y."""
+
+    centre: Array  # (d,)
+    half: Array  # (d,) one unit
+    reach: Array  # (d,) bounds, in units
+    settled: bool  # the units stay; until then all duels so far are folded again
+    round: int = NO_ROUND
+
+
+Event = Asked | Observed | Told | Skipped | Retracted | Expired | Rebuilt | Cut | ClockConfirmed | Ranged
 
 KINDS: dict[str, Callable[..., Event]] = {
     "asked": Asked,
@@ -101,10 +113,11 @@ KINDS: dict[str, Callable[..., Event]] = {
     "rebuilt": Rebuilt,
     "cut": Cut,
     "clock_confirmed": ClockConfirmed,
+    "ranged": Ranged,
 }
 _NAMES = {made: name for name, made in KINDS.items()}
 _INTEGERS = ("arms",)
-_FLOATS = ("x", "predicted", "y", "candidates")
+_FLOATS = ("x", "predicted", "y", "candidates", "bounds", "centre", "half", "reach")
 
 
 class Recorded(NamedTuple):
