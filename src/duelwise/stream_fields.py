@@ -67,6 +67,10 @@ class StreamFields:
     seed: int = _setting(0, help="Of the order on screen and of random pairs.")
     random_share: float = _setting(0.0, help="ε: the share of duels whose pair is drawn at random.")
     keep_candidates: bool = _setting(False, help="Record the whole candidate set of every duel.")
+    ranges: Mapping[str, JSON] = field(
+        default_factory=dict[str, JSON],
+        metadata={"help": 'Of features by name, as {"price": [0, 100]}; learned where not given.'},
+    )
     edition: int = _setting(
         EDITION, help="The rules a stream lives by: a new one by the newest, one of 0.1 by edition 1."
     )

@@ -30,6 +30,7 @@ class Duel(NamedTuple):
     arms: IntArray  # (R, 2) positions among the candidates: leader, challenger
     x: Array  # (R, 2, dx) what was known of the two before serving
     predicted: Array  # (R, 2, dy) what φ̂ expected of them at that time
+    offered: Array | None = None  # (R, 2, dx) least and greatest of all candidates, where it was noted
     wanted: int = 1  # votes
 
 

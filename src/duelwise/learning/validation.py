@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from duelwise.errors import AlreadyTold, InvalidInput, UnknownRound, unknown_name
+from duelwise.errors import AlreadyTold, CannotChoose, InvalidInput, UnknownRound, unknown_name
 from duelwise.learning.core import batch
 from duelwise.types import AnyArray, Array, Contexts, Duel, IntArray, Snapshot, Votes
 
@@ -66,11 +66,11 @@ def arms(pairs: IntArray, *, runs: int, candidates: int, distinct: bool) -> IntA
     if batch.pairs_fit(pairs, candidates, distinct):
         return pairs
     if batch.pairs_fit(pairs, candidates, False):
-        raise InvalidInput(
+        raise CannotChoose(
             "The selection rule named one candidate twice although distinct_pair is set. "
             "Let it look at View.distinct."
         )
-    raise InvalidInput(
+    raise CannotChoose(
         f"The selection rule named the candidates {pairs.tolist()}; positions are 0 to {candidates - 1}."
     )
 

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelwise.learning.learner import DuelingLearner
+from duelwise.errors import CannotChoose
+from duelwise.learning.scaling import ScaledLearner
 from duelwise.randomness import RoundDraws
 from duelwise.stream.settings import StreamSettings
-from duelwise.types import Array, IntArray
+from duelwise.types import Array, Duel, IntArray
 
 
 class Choice(NamedTuple):
@@ -17,6 +18,7 @@ class Choice(NamedTuple):
     predicted: Array  # (2, dy)
     swapped: bool
     probability: float | None
+    fallback: bool = False  # the learner could not choose, and any pair was drawn
 
 
 class Chooser:
@@ -26,18 +28,31 @@ class Chooser:
         self._share = settings.random_share
         self._draws = RoundDraws(settings.seed, "stream", [0], lambda rng, rounds: rng.random((rounds, 4)))
 
-    def choose(self, learner: DuelingLearner, x: Array, round: int) -> Choice:
+    def choose(self, learner: ScaledLearner, x: Array, round: int) -> Choice:
         """A pair of two different candidates: x (K, dx)."""
         side, chance, one, other = self._draws.at(round)[0].tolist()
-        chosen = learner.choose(x[None])
+        count = len(x)
+        pairs = count * (count - 1) / 2  # each is drawn alike
+        first = int(one * count)
+        drawn = np.array([first, (first + 1 + int(other * (count - 1))) % count])
+        chosen = _sound_choice(learner, x)
+        if chosen is None:
+            probability = 1 / pairs if self._share else None
+            return Choice(drawn, learner.predict(x[None])[0, drawn], side < 0.5, probability, fallback=True)
         arms, predicted = chosen.arms[0], chosen.predicted[0]
         if self._share == 0:
             return Choice(arms, predicted, side < 0.5, None)
-        count = len(x)
-        each = self._share / (count * (count - 1) / 2)  # every pair is drawn alike
-        if chance < self._share:
-            first = int(one * count)
-            drawn = np.array([first, (first + 1 + int(other * (count - 1))) % count])
-            if set(drawn.tolist()) != set(arms.tolist()):
-                return Choice(drawn, learner.post_serving.predict(x[None])[0, drawn], side < 0.5, each)
-        return Choice(arms, predicted, side < 0.5, 1 - self._share + each)
+        if chance < self._share and set(drawn.tolist()) != set(arms.tolist()):
+            return Choice(drawn, learner.predict(x[None])[0, drawn], side < 0.5, self._share / pairs)
+        return Choice(arms, predicted, side < 0.5, 1 - self._share + self._share / pairs)
+
+
+def _sound_choice(learner: ScaledLearner, x: Array) -> Duel | None:
+    """The learner's choice; None where numbers beyond all bounds have left it without one."""
+    try:
+        chosen = learner.choose(x[None])
+    except CannotChoose:
+        return None
+    state = learner.learner
+    known = (chosen.predicted, state.theta, state.served_geometry.inverse, state.arrived_geometry.inverse)
+    return chosen if all(np.isfinite(values).all() for values in known) else None

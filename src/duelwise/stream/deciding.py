@@ -91,6 +91,12 @@ class Batch:
             self._advance(ticket, Retracted(ticket.round, more=more))
         return len(counting), found[limit - 1].round if more else None
 
+    def range(self) -> None:
+        """Record the ranges that are due, if any are."""
+        ranged = self._folded.due_ranges()
+        if ranged is not None:
+            self._append(ranged, NO_ROUND, None)
+
     def confirm_clock(self) -> None:
         """Record that the time of this transaction is right."""
         self._append(ClockConfirmed(), NO_ROUND, None)
@@ -138,7 +144,9 @@ class Batch:
             asked = self._served(ask.event_id)
             check_repeated(asked, digest, offered, ask.event_id)
             return duel_of(asked, repeated=True)
-        choice = self._chooser.choose(self._folded.learner, offered.x, self._writer.rounds)
+        inputs = self._folded.inputs
+        choice = self._chooser.choose(inputs, offered.x, self._writer.rounds)
+        bounds = inputs.offered(offered.x[None])
         arms: list[int] = choice.arms.tolist()
         ids = None if offered.ids is None else [offered.ids[arm] for arm in arms]
         round = self._writer.next_round()
@@ -156,9 +164,16 @@ class Batch:
             candidates=offered.x if self._settings.keep_candidates else None,
             candidate_ids=offered.ids if self._settings.keep_candidates else None,
             offered=digest,
+            bounds=None if bounds is None else bounds[0],
+            fallback=choice.fallback,
         )
         self._append_asked(asked, ask.event_id)
-        return duel_of(asked, repeated=False)
+        return duel_of(asked, repeated=False)._replace(clamped=self._clamped(offered.x))
+
+    def _clamped(self, x: Array) -> tuple[str, ...]:
+        """The features of which some candidate of x (K, dx) lies beyond the range."""
+        beyond = np.flatnonzero(self._folded.inputs.beyond(x[None])[0]).tolist()
+        return tuple(self._settings.context_names[feature] for feature in beyond)
 
     def _observe(self, observe: Observe) -> Receipt:
         ticket = self._find(observe.ticket)
@@ -230,7 +245,7 @@ class Batch:
             tag=tickets.new_tag(self._writer.stream.uid, round, self._at),
             arms=np.array([0, 1]),
             x=x,
-            predicted=self._folded.learner.post_serving.predict(x[None])[0],
+            predicted=self._folded.inputs.predict(x[None])[0],
             swapped=False,
             model_version=self._version,
             y=y,

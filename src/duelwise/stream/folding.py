@@ -10,9 +10,10 @@ import numpy as np
 
 from duelwise.errors import StorageFailure
 from duelwise.learning.learner import DuelingLearner, Learned
+from duelwise.learning.scaling import Ranges, Ranging, ScaledLearner
 from duelwise.storage import SnapshotRow, Store, pack, unpack
 from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
-from duelwise.stream.events import Asked, Cut, Observed, Rebuilt, Recorded, Retracted, Told, decode
+from duelwise.stream.events import Asked, Cut, Observed, Ranged, Rebuilt, Recorded, Retracted, Told, decode
 from duelwise.stream.ledger import Ledger
 from duelwise.stream.progress import watched
 from duelwise.stream.settings import StreamSettings
@@ -30,13 +31,18 @@ class Folded:
 
     def __init__(self, settings: StreamSettings, *, without: frozenset[int] = frozenset()) -> None:
         self.settings = settings
-        self.learner: DuelingLearner = settings.start()
+        self.inputs: ScaledLearner = settings.start_scaled()
         self.ledger = Ledger()
         self.seq = 0
         self.restored_from = 0  # the snapshot it started from
         self.without = without  # rounds whose votes are left out,
         # and of streams that 0.2 made their contexts too: as if the duel had never been.
         self._unserved: frozenset[int] = without if settings.edition >= 2 else frozenset()
+
+    @property
+    def learner(self) -> DuelingLearner:
+        """The learner behind its ranges: all its numbers are in their units."""
+        return self.inputs.learner
 
     def apply(self, recorded: Recorded) -> None:
         """The next event of the log: serve, observe, tell, forget; never choose."""
@@ -50,42 +56,51 @@ class Folded:
             self._serve(event)
         elif isinstance(event, Observed):
             if event.round not in self._unserved:
-                self._note(self.learner.observe(Contexts(RUN, _one(event.round), event.y[None])))
+                self._note(self.inputs.observe(Contexts(RUN, _one(event.round), event.y[None])))
         elif isinstance(event, Told):
             if event.round not in self.without:
-                self._note(self.learner.tell(Votes(RUN, _one(event.round), np.array([event.outcome]))))
+                self._note(self.inputs.tell(Votes(RUN, _one(event.round), np.array([event.outcome]))))
         elif isinstance(event, Cut):
             self._serve_nothing(event.round)
+        elif isinstance(event, Ranged):
+            ranges = Ranges(event.centre[None], event.half[None], event.reach[None])
+            self.inputs.rescale(Ranging(ranges, event.settled))
         elif before is not None:
             self._close(event.round, recorded.seq, told=before == "told")
         self.seq = recorded.seq
+
+    def due_ranges(self) -> Ranged | None:
+        """The ranges to record next, where some are due."""
+        ranging = self.inputs.due()
+        if ranging is None:
+            return None
+        centre, half, reach = (values[0] for values in ranging.ranges)
+        return Ranged(centre, half, reach, ranging.settled)
 
     def _serve(self, asked: Asked) -> None:
         if asked.round in self._unserved:
             self._serve_nothing(asked.round)
             return
-        self.learner.serve(Duel(asked.round, asked.arms[None], asked.x[None], asked.predicted[None]))
+        offered = None if asked.bounds is None else asked.bounds[None]
+        self.inputs.serve(Duel(asked.round, asked.arms[None], asked.x[None], asked.predicted[None], offered))
         if asked.y is not None:
-            self._note(self.learner.observe(Contexts(RUN, _one(asked.round), asked.y[None])))
+            self._note(self.inputs.observe(Contexts(RUN, _one(asked.round), asked.y[None])))
 
     def _close(self, round: int, seq: int, *, told: bool) -> None:
         """Skipped, expired or retracted."""
         if told and round not in self.without:  # no estimate can unlearn: a rebuild takes the vote out
             self.ledger.unlearning_since = seq
         elif round not in self._unserved:
-            self.learner.forget(0, round)
+            self.inputs.forget(0, round)
 
     def _serve_nothing(self, round: int) -> None:
-        """A duel whose record was cut, or that is taken out, still counts its round.
-
-        Two equal candidates teach nothing.
-        """
+        """A duel whose record was cut, or that is taken out, still counts its round."""
         if round < 0:
             return
-        x = np.zeros((1, 2, self.settings.context_dim))
-        y = np.zeros((1, 2, self.settings.post_dim))
-        self.learner.serve(Duel(round, np.array([[0, 1]]), x, y))
-        self.learner.forget(0, round)
+        x = np.full((1, 2, self.settings.context_dim), np.nan)
+        y = np.full((1, 2, self.settings.post_dim), np.nan)
+        self.inputs.serve(Duel(round, np.array([[0, 1]]), x, y))
+        self.inputs.forget(0, round)
 
     def _note(self, learned: Learned) -> None:
         for round, weight in zip(learned.round.tolist(), learned.weight.tolist(), strict=True):
@@ -94,18 +109,18 @@ class Folded:
     def snapshot(self) -> SnapshotRow:
         """The whole state as bytes."""
         fields, arrays = self.ledger.snapshot()
-        state = arrays | {SHARE + k: v for k, v in self.learner.snapshot().items()}
+        state = arrays | {SHARE + k: v for k, v in self.inputs.snapshot().items()}
         return SnapshotRow(self.seq, pack(fields, state), FORMAT, ARITHMETIC)
 
     def size(self) -> int:
         """Bytes of memory that the state takes, about."""
-        state = sum(array.nbytes for array in self.learner.snapshot().values())
+        state = sum(array.nbytes for array in self.inputs.snapshot().values())
         return state + BYTES_PER_TICKET * len(self.ledger.waiting)
 
     def restore(self, snapshot: SnapshotRow) -> None:
         fields, arrays = unpack(snapshot.payload)
         self.ledger.restore(fields, arrays)
-        self.learner.restore({k.removeprefix(SHARE): v for k, v in arrays.items() if k.startswith(SHARE)})
+        self.inputs.restore({k.removeprefix(SHARE): v for k, v in arrays.items() if k.startswith(SHARE)})
         self.seq = self.restored_from = snapshot.seq
 
 

@@ -71,6 +71,7 @@ class Ledger:
         self.sources_dropped = 0
         self.rounds = 0
         self.first_on_left = 0
+        self.fallbacks = 0  # duels whose pair the learner could not choose
         self.wins = {"left": 0, "right": 0, "tie": 0}
         self.unlearning_since = 0  # the last retraction of a vote that was learned already
         self.retracted_at = 0.0  # when it was,
@@ -120,6 +121,7 @@ class Ledger:
             self.counts[state] += 1
             self.rounds += 1
             self.first_on_left += not event.swapped
+            self.fallbacks += event.fallback
             return None
         if isinstance(event, Told):
             self._told(event, at)
@@ -187,6 +189,7 @@ class Ledger:
             "sources_dropped": self.sources_dropped,
             "rounds": self.rounds,
             "first_on_left": self.first_on_left,
+            "fallbacks": self.fallbacks,
             "wins": {**self.wins},
             "unlearning_since": self.unlearning_since,
             "retracted_at": self.retracted_at,
@@ -214,6 +217,7 @@ class Ledger:
         self.sources_dropped = cast("int", fields["sources_dropped"])
         self.rounds = cast("int", fields["rounds"])
         self.first_on_left = cast("int", fields["first_on_left"])
+        self.fallbacks = cast("int", fields["fallbacks"])
         self.wins = cast("dict[str, int]", fields["wins"])
         self.unlearning_since = cast("int", fields["unlearning_since"])
         self.retracted_at = cast("float", fields["retracted_at"])

@@ -71,6 +71,8 @@ class Duel(NamedTuple):
     model_version: int  # the last event the choice knew of
     probability: float | None  # of this pair, when the stream draws some at random
     repeated: bool  # the event_id was seen before, and this is its duel
+    fallback: bool = False  # the learner could not choose: the pair was drawn at random
+    clamped: tuple[str, ...] = ()  # features of which some candidate lies beyond the range
 
 
 class Receipt(NamedTuple):

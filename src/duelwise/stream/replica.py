@@ -161,6 +161,12 @@ class Replica:
             )
             raise self._refusal() from error
 
+    def follow_ranges(self) -> None:
+        """Go over to the ranges that are due; the other processes follow by the log."""
+        if self.folded.inputs.due_now and self.read_only is None:
+            with self.batch() as batch:
+                batch.range()
+
     def _apply(self, appended: Iterable[Recorded]) -> None:
         self._half_applied = True
         for recorded in appended:

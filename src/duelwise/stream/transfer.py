@@ -19,7 +19,17 @@ import numpy as np
 from duelwise.errors import Conflict, InvalidInput, unknown_name
 from duelwise.storage import JSON, Store, Writer
 from duelwise.stream.candidates import check_name, check_stream_name
-from duelwise.stream.events import Asked, Observed, Rebuilt, Recorded, encode, from_json, kind_of, to_json
+from duelwise.stream.events import (
+    Asked,
+    Observed,
+    Ranged,
+    Rebuilt,
+    Recorded,
+    encode,
+    from_json,
+    kind_of,
+    to_json,
+)
 from duelwise.stream.folding import Folded, RecordedLog, StoredLog, fold
 from duelwise.stream.history import History
 from duelwise.stream.settings import StreamSettings
@@ -227,18 +237,19 @@ def _derived(
     """Each event as the new stream would have recorded it; retracted votes are retracted there too."""
     for recorded in old:
         event = recorded.event
-        if isinstance(event, Rebuilt):
+        if isinstance(event, Rebuilt | Ranged):
             continue
         if isinstance(event, Asked):
             x = np.array(features(event.x), dtype=np.float64)
             event = event._replace(
                 x=x,
                 y=_known_at_once(event, context, settings=folded.settings),
-                predicted=folded.learner.post_serving.predict(x[None])[0],
+                predicted=folded.inputs.predict(x[None])[0],
                 model_version=folded.seq,
                 candidates=None,
                 candidate_ids=None,
                 offered=None,
+                bounds=None if event.bounds is None else _spread(features(event.bounds)),
             )
         elif isinstance(event, Observed) and folded.settings.post_dim == 0:
             continue
@@ -247,6 +258,16 @@ def _derived(
         new = Recorded(folded.seq + 1, recorded.at, event, recorded.event_id)
         folded.apply(new)
         yield new
+        ranged = folded.due_ranges()
+        if ranged is not None:
+            new = Recorded(folded.seq + 1, recorded.at, ranged)
+            folded.apply(new)
+            yield new
+
+
+def _spread(x: Array) -> Array:
+    """(2, dx) the least and the greatest of x (2, dx)."""
+    return np.stack([x.min(axis=0), x.max(axis=0)])
 
 
 def _known_at_once(
