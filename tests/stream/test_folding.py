@@ -80,7 +80,7 @@ def test_a_retracted_vote_is_unlearned(store, clock, rng, edition):
 
     A stream that 0.2 made has never heard of the duel's context either.
     """
-    made = replace(SETTINGS, edition=edition)
+    made = replace(SETTINGS, edition=edition, ranges={} if edition == 1 else SETTINGS.ranges)
     stream = DecisionStream.create(store, "meals", made, clock=clock)
     for _ in range(10):
         vote(stream, rng, "left")

@@ -10,7 +10,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn, cast
 
@@ -32,6 +32,7 @@ from duelwise.stream.events import (
 )
 from duelwise.stream.folding import Folded, RecordedLog, StoredLog, fold
 from duelwise.stream.history import History
+from duelwise.stream.past_ranges import ranges_of_log
 from duelwise.stream.settings import StreamSettings
 from duelwise.stream_fields import EDITION
 from duelwise.types import Array
@@ -193,7 +194,7 @@ def derive(
     Tickets, times and votes stay what they were; whole candidate sets are not carried over.
     """
     log = exported.log
-    old = log.events(after=0, upto=log.head)
+    old = list(log.events(after=0, upto=log.head))
     new = _derived(Folded(settings), old, features, context)
     _fill(store, name, exported.uid, settings, time.time(), new)
 
@@ -219,6 +220,7 @@ def derive_columns(
     settings = StreamSettings.from_dict(
         old.to_dict()
         | {"edition": EDITION}
+        | {"ranges": {new: old.ranges[column] for new, column in columns.items() if column in old.ranges}}
         | dict(changes or {})
         | {"context_dim": len(before), "post_dim": len(after), "feature_names": [*before, *after]}
     )
@@ -230,11 +232,16 @@ def derive_columns(
 
 def _derived(
     folded: Folded,
-    old: Iterable[Recorded],
+    old: Sequence[Recorded],
     features: Callable[[Array], Array],
     context: Callable[[Array], Array],
 ) -> Iterator[Recorded]:
     """Each event as the new stream would have recorded it; retracted votes are retracted there too."""
+    settled = ranges_of_log(folded.inputs, old, features, context)
+    if settled is not None:
+        new = Recorded(1, old[0].at, settled)
+        folded.apply(new)
+        yield new
     for recorded in old:
         event = recorded.event
         if isinstance(event, Rebuilt | Ranged):
