@@ -59,7 +59,15 @@ class Forgotten(NamedTuple):
     round: int
 
 
-Event = Duel | Contexts | Votes | Forgotten
+class Taught(NamedTuple):
+    """Contexts of duels that wait for nothing any more: only φ̂ learns from them."""
+
+    run: IntArray  # (n,)
+    x: Array  # (n, 2, dx)
+    y: Array  # (n, 2, dy) NaN where it is not known
+
+
+Event = Duel | Contexts | Votes | Forgotten | Taught
 """What can happen to a learner. Replaying events never chooses again."""
 
 

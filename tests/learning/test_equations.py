@@ -79,7 +79,7 @@ def test_moving_a_geometry_is_adding_and_inverting(sizes: tuple[int, int, int], 
 @settings(max_examples=40)
 @given(SIZES)
 def test_widths_and_the_widest_pair(sizes: tuple[int, int, int]) -> None:
-    z, theta, V = drawn(*sizes)
+    z, _, V = drawn(*sizes)
     inverse = np.linalg.inv(V)
     centre = z.mean(axis=0)
     np.testing.assert_allclose(

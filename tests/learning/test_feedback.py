@@ -1,4 +1,4 @@
-"""Feedback as it comes: contexts late, in parts or imputed, many votes for a duel, duels asked in parallel."""
+"""Feedback as it comes: contexts late, in parts or imputed, many votes for a duel, parallel asks."""
 
 import itertools
 
@@ -148,9 +148,7 @@ def test_many_votes_on_one_duel_count_each(estimate: str) -> None:
     if estimate == "full-mle":
         held = one.estimate.history  # type: ignore[attr-defined]
         assert held.votes[0, :4].tolist() == [3.0, 3.0, 1.0, 3.0]
-        rows = [
-            (held.z[0, :, i], float(held.weight[0, i]), float(held.outcome[0, i])) for i in range(4)
-        ]
+        rows = [(held.z[0, :, i], float(held.weight[0, i]), float(held.outcome[0, i])) for i in range(4)]
         np.testing.assert_allclose(gradient(one.theta[0], rows), 0.0, atol=1e-9)
         assert held.outcome[0, 0] == pytest.approx(2 / 3)
 
@@ -223,7 +221,9 @@ def test_the_requested_geometry_counts_what_was_requested_and_then_what_it_was()
     x, y, _ = drawn(2)
     one = live(context_dim=2, post_dim=2, post_serving="ridge")
     serve(one, x[0], wanted=2)
-    guess = np.concatenate([x[0, 0] - x[0, 1], one.pending.predicted[0, 0, 0] - one.pending.predicted[0, 0, 1]])
+    guess = np.concatenate(
+        [x[0, 0] - x[0, 1], one.pending.predicted[0, 0, 0] - one.pending.predicted[0, 0, 1]]
+    )
     S = one.requested_geometry.matrix[0]
     np.testing.assert_allclose(S, np.eye(4) + 0.5 * np.outer(guess, guess))
     observe(one, 0, y[0])

@@ -17,7 +17,7 @@ from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.estimation import FullMLE, OnePass, OneStep
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.post_serving import NoPostServing
-from duelwise.learning.recipes import RECIPES, rcdp_ucb, recipe
+from duelwise.learning.recipes import PAPER_FIVE, RECIPES, rcdp_ucb, recipe
 from duelwise.learning.selection import View
 from duelwise.learning.weighting import Uniform
 from duelwise.learning.widths import ConstantWidth
@@ -299,7 +299,7 @@ def test_the_core_loads_nothing_heavy() -> None:
 def test_every_recipe_reads_as_published() -> None:
     """The settings that the paper's curves were made with, d = 16."""
     root, place = 4.0, {"context_dim": 10, "post_dim": 6, "post_serving": "ridge"}
-    made = {name: make(**place) for name, make in RECIPES.items()}
+    made = {name: RECIPES[name](**place) for name in PAPER_FIVE}
     width = {name: float(method.parts.width.value) for name, method in made.items()}
     assert width == {
         "rcdp-ucb": 0.1, "rcdb": 3 * root, "colstim": 0.5, "max-inp": 3 * root, "max-pair-ucb": 3 * root,

@@ -36,7 +36,7 @@ from duelwise.learning.post_serving.model import PostServing
 from duelwise.learning.selection.rule import Noise, Selection, View, noise_of
 from duelwise.learning.weighting import Weighting, per_run
 from duelwise.learning.widths import Width
-from duelwise.types import Array, Contexts, Duel, IntArray, Served, Snapshot, Votes
+from duelwise.types import Array, BoolArray, Contexts, Duel, IntArray, Served, Snapshot, Votes
 
 GeometryName = Literal["served", "arrived", "requested"]
 GEOMETRIES = {"served": EXPLORES_SERVED, "arrived": EXPLORES_ARRIVED, "requested": EXPLORES_REQUESTED}
@@ -234,10 +234,22 @@ class DuelingLearner:
             self.parts.width.at(core), fit.rules.distinct, self.noise, fit.votes, core.pending.out,
         )  # fmt: skip
         arms = self._check_arms(self.parts.select.pairs(view), x.shape[1])
-        if fit.rules.geometry == EXPLORES_REQUESTED:
-            for r in range(self.runs):
-                if knows_nothing(fit.theta[r]):
-                    arms[r] = widest_pair(view.z[r], view.inverse[r])
+        return self._spread_out(arms, view, x) if fit.rules.geometry == EXPLORES_REQUESTED else arms
+
+    def _spread_out(self, arms: IntArray, view: View, x: Array) -> IntArray:
+        """Exploring in S, as core/round.py has it: the widest pair while nothing is known, and Θ̂ believed
+        the less the more often the same pair is out."""
+        times = np.zeros(self.runs)
+        for r in range(self.runs):
+            pair = x[r, arms[r, 0]], x[r, arms[r, 1]]
+            times[r] = waiting_duels.times_out(self.core.pending, r, *pair)
+        if times.any():
+            less = view._replace(theta=view.theta / (1.0 + times[:, None]) ** 2)
+            again = self._check_arms(self.parts.select.pairs(less), x.shape[1])
+            arms = np.where(times[:, None] > 0, again, arms)
+        for r in range(self.runs):
+            if knows_nothing(view.theta[r]):
+                arms[r] = widest_pair(view.z[r], view.inverse[r])
         return arms
 
     def _check_arms(self, arms: IntArray, candidates: int) -> IntArray:
@@ -276,6 +288,14 @@ class DuelingLearner:
         if np.isnan(y).any() and not getattr(self.post_serving, "learns_parts", False):
             y = np.where(np.isnan(y), self._expected(run, x), y)
         self.post_serving.learn(run, x, y)
+
+    def waits(self, run: int, round: int) -> bool:
+        """Whether this duel waits for a vote or a context."""
+        return waiting_duels.find(self.core.pending, run, round) != waiting_duels.FREE
+
+    def known_context(self, run: int, round: int) -> BoolArray:
+        """(2, dy) what is known of y of a duel that waits."""
+        return ~np.isnan(self.core.pending.y[run, waiting_duels.find(self.core.pending, run, round)])
 
     def waits_for_context(self, run: int, round: int) -> bool:
         """Whether some of y of this duel is still to come."""
@@ -324,8 +344,11 @@ class DuelingLearner:
             arrivals = take_in(self.core, r, ready, int(start[r]), int(start[r + 1]))
             self.estimate.learn(fit, r, arrivals)
             fit.votes[r] += len(arrivals.outcome)
-            more = Learned(np.full(len(arrivals.round), r), arrivals.round, arrivals.weight)
-            learned = Learned(*(np.concatenate(both) for both in zip(learned, more, strict=True)))
+            learned = Learned(
+                np.concatenate((learned.run, np.full(len(arrivals.round), r))),
+                np.concatenate((learned.round, arrivals.round)),
+                np.concatenate((learned.weight, arrivals.weight)),
+            )
         if self.estimate.theta is not fit.theta:
             fit.theta[...] = self.estimate.theta
         return learned

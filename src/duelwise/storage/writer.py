@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -143,8 +144,10 @@ class Writer:
         rows = _NAMED_EVENTS.rows(self.connection, (self.stream.id,), list(event_ids))
         return {event.event_id: event for event in map(checked, rows) if event.event_id is not None}
 
-    def overdue(self, *, asked_before: float, limit: int) -> list[TicketRow]:
-        """Open tickets asked before a moment, oldest first."""
+    def overdue(
+        self, *, asked_before: float, limit: int, states: Sequence[str] = OPEN_STATES
+    ) -> list[TicketRow]:
+        """Open tickets in these states, asked before a moment, oldest first."""
         table = schema.tickets.c
         query = (
             sa.select(*_ticket_columns)
@@ -152,7 +155,7 @@ class Writer:
                 table.stream_id == self.stream.id,
                 table.asked_at < asked_before,
                 # Spelled out, not bound: only then do both planners use the partial index.
-                table.state.in_([sa.literal_column(f"'{state}'") for state in OPEN_STATES]),
+                table.state.in_([sa.literal_column(f"'{state}'") for state in states]),
             )
             .order_by(table.asked_at)
             .limit(limit)
@@ -162,10 +165,11 @@ class Writer:
     def from_source(self, source: str, *, after: int, limit: int) -> list[TicketRow]:
         """Tickets with a vote of this source that counts and a round after the given one, in order."""
         table = schema.tickets.c
+        single = sa.and_(table.source == source, table.state.in_(["voted", "told"]))
+        among = table.votes.contains(json.dumps(source), autoescape=True)
         query = (
             sa.select(*_ticket_columns)
-            .where(table.stream_id == self.stream.id, table.source == source, table.round > after)
-            .where(table.state.in_(["voted", "told"]))
+            .where(table.stream_id == self.stream.id, table.round > after, sa.or_(single, among))
             .order_by(table.round)
             .limit(limit)
         )

@@ -47,6 +47,7 @@ class Observed(NamedTuple):
     round: int
     y: Array  # (2, dy)
     x: Array | None = None  # (2, dx)
+    fresh: IntArray | None = None  # (2, dy) then: 1 where y was not known before
 
 
 class Imputed(NamedTuple):
@@ -114,7 +115,19 @@ class Ranged(NamedTuple):
     round: int = NO_ROUND
 
 
-Event = Asked | Observed | Imputed | Told | Skipped | Retracted | Expired | Rebuilt | Cut | ClockConfirmed | Ranged
+Event = (
+    Asked
+    | Observed
+    | Imputed
+    | Told
+    | Skipped
+    | Retracted
+    | Expired
+    | Rebuilt
+    | Cut
+    | ClockConfirmed
+    | Ranged
+)
 
 KINDS: dict[str, Callable[..., Event]] = {
     "asked": Asked,
@@ -130,7 +143,7 @@ KINDS: dict[str, Callable[..., Event]] = {
     "ranged": Ranged,
 }
 _NAMES = {made: name for name, made in KINDS.items()}
-_INTEGERS = ("arms",)
+_INTEGERS = ("arms", "fresh")
 _FLOATS = ("x", "predicted", "y", "candidates", "bounds", "centre", "half", "reach")
 _ARRAYS = frozenset(_INTEGERS + _FLOATS)
 
@@ -187,9 +200,11 @@ def to_json(recorded: Recorded) -> dict[str, JSON]:
 
 def _listed(values: AnyArray) -> JSON:
     """Nested lists, null for what is not known: JSON has no NaN."""
-    if values.dtype == np.float64 and np.isnan(values).any():
-        return cast("JSON", np.where(np.isnan(values), None, values.astype(object)).tolist())
-    return cast("JSON", values.tolist())
+    if values.dtype != np.float64 or not np.isnan(values).any():
+        return cast("JSON", values.tolist())
+    told = values.astype(object)
+    told[np.isnan(values)] = None
+    return cast("JSON", told.tolist())
 
 
 def from_json(line: dict[str, JSON]) -> Recorded:

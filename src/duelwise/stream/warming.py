@@ -20,7 +20,7 @@ def warm(settings: StreamSettings) -> None:
     seq = 0
     for round in range(2):
         x = rng.uniform(size=(3, settings.context_dim))
-        choice = chooser.choose(folded.learner, x, round)
+        choice = chooser.choose(folded.inputs, x, round)
         asked = Asked(
             round=round, tag="", arms=choice.arms, x=x[choice.arms], predicted=choice.predicted,
             swapped=choice.swapped, model_version=seq,

@@ -73,9 +73,7 @@ def is_compiled(learner: DuelingLearner, scenario: Scenario) -> bool:
     """Whether the own class of every part offers a kernel, and the world's its rounds in blocks."""
     parts = (learner.parts.select, learner.parts.width, learner.estimate, learner.post_serving)
     fates = (*scenario.adversaries(), scenario.contexts_at_work(learner.post_dim))
-    return all(map(offers_kernel, (*parts, *fates))) and "block" in vars(
-        type(scenario.world)
-    )
+    return all(map(offers_kernel, (*parts, *fates))) and "block" in vars(type(scenario.world))
 
 
 def rollout(

@@ -32,7 +32,9 @@ NEVER = 2**50
 
 
 @role
-def bring(contexts: Any, core: Core, estimate: Any, model: Any, r: int, at: int, t: int, pair: Array, y: Array) -> None:  # fmt: skip
+def bring(
+    contexts: Any, core: Core, estimate: Any, model: Any, r: int, at: int, t: int, pair: Array, y: Array
+) -> None:
     """Contexts: y (2, dy) of run r's pair (2, dx), served in round t, sets out; what is due arrives.
 
     `at` is the round's place in its block.
@@ -136,9 +138,7 @@ def prepare(contexts: ContextsAtWork, learner: Learner) -> None:
 class ContextModel(Protocol):
     """When and how much of y becomes known: the settings."""
 
-    def start(
-        self, *, runs: Sequence[int], seed: int, context_dim: int, post_dim: int
-    ) -> ContextsAtWork: ...
+    def start(self, *, runs: Sequence[int], seed: int, context_dim: int, post_dim: int) -> ContextsAtWork: ...
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,9 @@ class LyingRatersAtWork:
     """Who votes in which round; the first raters are the liars."""
 
     def __init__(self, runs: Sequence[int], seed: int, raters: int, liars: int) -> None:
-        self._draws = RoundDraws(seed, "raters", runs, lambda generator, n: generator.integers(raters, size=n))
+        self._draws = RoundDraws(
+            seed, "raters", runs, lambda generator, n: generator.integers(raters, size=n)
+        )
         self._liars = liars
 
     def sources(self, t: int) -> IntArray:

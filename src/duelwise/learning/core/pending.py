@@ -18,6 +18,7 @@ from duelwise.types import AnyArray, Array, IntArray, Snapshot
 DONE, SERVED, OBSERVED = 0, 1, 2  # states of a duel; observed when all of y is known or imputed
 SECOND_WON, TIE, FIRST_WON = 0, 1, 2  # the three outcomes, twice 0, ½ and 1
 FREE = -1
+LOOK_BACK = 1024  # rounds in which an unanswered pair is looked for
 SLOTS, SPAN = 8, 64  # to begin with; both double when they are full
 
 
@@ -136,6 +137,29 @@ def release(held: Pending, r: int, slot: int) -> None:
     held.free[r] += 1
     while held.oldest[r] < held.next_round[r] and held.slot_of[r, held.oldest[r] % span] == FREE:
         held.oldest[r] += 1
+
+
+@compiled
+def times_out(held: Pending, r: int, first: Array, second: Array) -> int:
+    """How often run r has asked for these two, x (dx,) each, without an answer, among its newest rounds."""
+    count, round = 0, held.next_round[r] - 1
+    last = max(held.oldest[r], held.next_round[r] - LOOK_BACK)
+    while round >= last:
+        slot = find(held, r, round)
+        round -= 1
+        if slot != FREE and held.heard[r, slot] < held.wanted[r, slot]:
+            x = held.x[r, slot]
+            if (_same(x[0], first) and _same(x[1], second)) or (_same(x[1], first) and _same(x[0], second)):
+                count += 1
+    return count
+
+
+@compiled
+def _same(one: Array, other: Array) -> bool:
+    for j in range(one.shape[0]):
+        if one[j] != other[j]:
+            return False
+    return True
 
 
 @compiled

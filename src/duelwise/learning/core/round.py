@@ -10,7 +10,15 @@ import numpy as np
 from duelwise.learning.core.equations import leverage, widest_pair
 from duelwise.learning.core.geometry import move
 from duelwise.learning.core.jit import inlined
-from duelwise.learning.core.pending import FREE, OBSERVED, SERVED, Pending, release, take_slot
+from duelwise.learning.core.pending import (
+    FREE,
+    OBSERVED,
+    SERVED,
+    Pending,
+    release,
+    take_slot,
+    times_out,
+)
 from duelwise.learning.core.roles import learn, pair, weigh_arrived, weigh_observed, weigh_served, width_at
 from duelwise.learning.core.state import (
     EXPLORES_ARRIVED,
@@ -45,7 +53,23 @@ def choose(core: Core, r: int, x: Array, predicted: Array, noise: Array, z: Arra
         z, fit.theta[r], inverse[r], width_at(core.width, core, r), fit.rules.distinct, noise,
         fit.votes[r], core.pending.out[r],
     )  # fmt: skip
-    return pair(core.select, sight)
+    chosen = pair(core.select, sight)
+    if fit.rules.geometry == EXPLORES_REQUESTED:
+        times = times_out(core.pending, r, x[chosen[0]], x[chosen[1]])
+        if times > 0:
+            return pair(core.select, less_sure(sight, times))
+    return chosen
+
+
+@inlined
+def less_sure(sight: Sight, times: int) -> Sight:
+    """The more often the same pair is out without an answer, the less Θ̂ says which pair is next."""
+    theta = np.empty_like(sight.theta)
+    for j in range(theta.shape[0]):
+        theta[j] = sight.theta[j] / (1.0 + times) ** 2
+    return Sight(
+        sight.z, theta, sight.inverse, sight.width, sight.distinct, sight.noise, sight.votes, sight.out
+    )
 
 
 @inlined

@@ -65,7 +65,9 @@ def absorb_known(inverse: Array, coefficients: Array, position: IntArray, value:
         for a in range(inverse.shape[0]):
             low, high = (0, y.shape[1]) if inverse.shape[0] == 1 else (a, a + 1)
             if high > low and not np.isnan(y[row, low]):
-                _absorb_row(inverse[a], coefficients[:, low:high], position[row], value[row], y[row, low:high])
+                _absorb_row(
+                    inverse[a], coefficients[:, low:high], position[row], value[row], y[row, low:high]
+                )
 
 
 @compiled

@@ -77,7 +77,9 @@ class CompiledSelection(Selection, Protocol):
 class Perturbed(Protocol):
     """A rule that adds noise to utilities."""
 
-    def perturbation(self, noise: Noise, round: int, arms: int) -> Array: ...  # (R, K), or as many as it needs
+    def perturbation(
+        self, noise: Noise, round: int, arms: int
+    ) -> Array: ...  # (R, K), or as many as it needs
 
 
 def noise_of(rule: Selection, noise: Noise, rounds: Sequence[int], arms: int) -> Array:
