@@ -6,12 +6,14 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import httpx
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 T = TypeVar("T")
 
 MEALS = {"name": "meals", "context_dim": 3, "post_dim": 2,
-         "feature_names": ["price", "distance", "spice", "warmth", "lateness"]}  # fmt: skip
+         "feature_names": ["price", "distance", "spice", "warmth", "lateness"],
+         "ranges": {key: [-1, 1] for key in ["price", "distance", "spice", "warmth", "lateness"]}}  # fmt: skip
+"""With every range declared a log holds only what a test does."""
 
 
 def candidates(count: int = 4, shift: float = 0.0) -> list[dict[str, Any]]:
@@ -21,7 +23,7 @@ def candidates(count: int = 4, shift: float = 0.0) -> list[dict[str, Any]]:
 class InProcess(httpx.BaseTransport):
     """The application on an event loop of its own, for clients that know no event loop."""
 
-    def __init__(self, app: FastAPI, *, caller: str = "127.0.0.1") -> None:
+    def __init__(self, app: Starlette, *, caller: str = "127.0.0.1") -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()

@@ -17,7 +17,6 @@ LONGEST_NAME = 200
 _NAME_RULE = f"text of 1 to {LONGEST_NAME} printable ASCII characters"
 
 Features = Sequence[float] | Mapping[str, float] | Array
-Candidates = Array | Sequence[Mapping[str, object]] | Sequence[Sequence[float]]
 
 
 class CandidateSet(NamedTuple):
@@ -28,6 +27,9 @@ class CandidateSet(NamedTuple):
 
     def id_of(self, index: int) -> str | None:
         return None if self.ids is None else self.ids[index]
+
+
+Candidates = Array | Sequence[Mapping[str, object]] | Sequence[Sequence[float]] | CandidateSet
 
 
 def is_name(text: str) -> bool:
@@ -51,6 +53,8 @@ def check_stream_name(name: str) -> None:
 
 def read_candidates(candidates: Candidates, names: Sequence[str]) -> CandidateSet:
     """Check a candidate set: at least two, ids that differ, features that are finite."""
+    if isinstance(candidates, CandidateSet):
+        return candidates
     count = len(candidates)
     if count < 2:
         raise InvalidInput(f"There are {count} candidates; a duel needs at least two.")

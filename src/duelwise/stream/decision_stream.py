@@ -132,6 +132,11 @@ class DecisionStream:
             answers += self._commits.submit(operations[start : start + MOST_AT_ONCE])
         return answers
 
+    def commit(self, operations: Sequence[Operation]) -> list[Answer | DuelwiseError]:
+        """The same for requests that were gathered already: one transaction, and nobody else's in it."""
+        with self._replica.lock:
+            return _commit(self._replica, list(operations))
+
     def retract_source(self, source: str) -> int:
         """Retract every vote of a source; returns how many. One rebuild takes out what was learned."""
         total, after = 0, -1
@@ -175,6 +180,11 @@ class DecisionStream:
         return answer
 
     # -- looking ------------------------------------------------------------------------
+
+    @property
+    def replica(self) -> Replica:
+        """This process's fold, for those who write several streams in one transaction."""
+        return self._replica
 
     @property
     def settings(self) -> StreamSettings:
@@ -249,7 +259,6 @@ def _commit(replica: Replica, operations: list[Operation]) -> list[Answer | Duel
     with replica.batch() as batch:
         replica.sweep(batch)
         answers = batch.decide(operations)
-    replica.follow_ranges()
     replica.upkeep()
     return answers
 
