@@ -74,6 +74,8 @@ class Duel:
     right: Side
     model_version: int
     probability: float | None
+    fallback: bool = False  # the learner could not choose: the pair was drawn at random
+    clamped: tuple[str, ...] = ()  # features of which some candidate lies beyond the range
 
 
 @dataclass(frozen=True)
@@ -271,6 +273,8 @@ def _duel(answer: Mapping[str, JSON]) -> Duel:
         right=Side(cast("str | None", right["id"]), cast("int", right["index"])),
         model_version=cast("int", answer["model_version"]),
         probability=cast("float | None", answer["probability"]),
+        fallback=cast("bool", answer.get("fallback", False)),
+        clamped=tuple(cast("list[str]", answer.get("clamped", []))),
     )
 
 

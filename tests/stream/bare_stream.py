@@ -16,9 +16,11 @@ class BareStream:
     def ask(self, x):
         """The round and the pair (its first and second)."""
         folded, round = self.folded, self.folded.ledger.rounds
-        x = np.asarray(x, dtype=np.float64)
+        x, ranged = np.asarray(x, dtype=np.float64), folded.due_ranges()
         choice = self._chooser.choose(folded.inputs, x, round)
         bounds = folded.inputs.offered(x[None])
+        if ranged is not None:
+            self.record(ranged)
         self.record(
             Asked(
                 round=round, tag="t", arms=choice.arms, x=x[choice.arms], predicted=choice.predicted,
@@ -27,9 +29,6 @@ class BareStream:
                 bounds=None if bounds is None else bounds[0],
             )
         )  # fmt: skip
-        ranged = folded.due_ranges()
-        if ranged is not None:
-            self.record(ranged)
         return round, choice.arms
 
     def observe(self, round, y):

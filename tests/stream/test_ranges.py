@@ -146,19 +146,6 @@ def test_a_restart_while_ranges_are_learned_and_after(store, clock, rng, settles
         assert fold(LEARNING, StoredLog(store, 1), upto=upto).snapshot().payload == again.snapshot_state()
 
 
-def test_ranges_that_are_due_are_followed_by_whoever_comes_next(store, clock, rng, monkeypatch):
-    """A process may die between an ask and the ranges that follow from it."""
-    stream = DecisionStream.create(store, "meals", LEARNING, clock=clock)
-    with monkeypatch.context() as patch:
-        patch.setattr("duelwise.stream.replica.Replica.follow_ranges", lambda self: None)
-        for _ in range(3):
-            stream.ask(candidates(rng))
-    assert _ranged(store) == []
-    stream.ask(candidates(rng))
-    assert len(_ranged(store)) == 1
-    stream.close()
-
-
 def test_a_retracted_attack_is_no_part_of_later_ranges(store, clock, rng):
     stream = DecisionStream.create(store, "meals", StreamSettings(context_dim=3), clock=clock)
     lies = [stream.ask([[1e6] * 3, [-1e6] * 3]).ticket for _ in range(5)]
@@ -227,6 +214,7 @@ def test_streams_of_0_1_have_no_ranges():
 
 def test_a_forged_range_is_refused(store, clock, rng):
     stream = DecisionStream.create(store, "meals", LEARNING, clock=clock)
+    stream.ask(candidates(rng))
     stream.ask(candidates(rng))
     stream.close()
     log = read_lines(export_lines(store, "meals"))

@@ -182,7 +182,7 @@ def _answer(outcome: Answer) -> schemas.DuelAnswer | schemas.ReceiptAnswer:
     if isinstance(outcome, Duel):
         return schemas.DuelAnswer(
             outcome.ticket, _side(outcome.left), _side(outcome.right),
-            outcome.model_version, outcome.probability,
+            outcome.model_version, outcome.probability, outcome.fallback, list(outcome.clamped),
         )  # fmt: skip
     return schemas.ReceiptAnswer(outcome.ticket, outcome.state, outcome.changed)
 
@@ -194,6 +194,6 @@ def _result(outcome: Answer | DuelwiseError) -> object:
     if isinstance(outcome, Duel):
         return schemas.AskResult(
             201, outcome.ticket, _side(outcome.left), _side(outcome.right),
-            outcome.model_version, outcome.probability,
+            outcome.model_version, outcome.probability, outcome.fallback, list(outcome.clamped),
         )  # fmt: skip
     return schemas.ReceiptResult(200, outcome.ticket, outcome.state, outcome.changed)

@@ -48,6 +48,7 @@ class StreamBody(Body):
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
     random_share: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
     keep_candidates: bool | UnsetType = UNSET
+    ranges: dict[FeatureName, Annotated[list[Number], Meta(min_length=2, max_length=2)]] | UnsetType = UNSET
     edition: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
 
 
@@ -147,6 +148,8 @@ class DuelAnswer(Struct, gc=False):
     right: Side
     model_version: int
     probability: float | None
+    fallback: bool  # the learner could not choose: the pair was drawn at random
+    clamped: list[str]  # features of which some candidate lies beyond the range
 
 
 class ReceiptAnswer(Struct, gc=False):
@@ -188,6 +191,8 @@ class AskResult(Struct):
     right: Side
     model_version: int
     probability: float | None
+    fallback: bool  # the learner could not choose: the pair was drawn at random
+    clamped: list[str]  # features of which some candidate lies beyond the range
 
 
 class ReceiptResult(Struct):

@@ -72,6 +72,9 @@ class Batch:
     def decide(self, operations: Iterable[Operation]) -> list[Answer | DuelwiseError]:
         """One answer for each request, in order; a refused one leaves no trace."""
         operations = list(operations)
+        ranged = self._folded.due_ranges()
+        if ranged is not None:
+            self._append(ranged, NO_ROUND, None)
         self._look_up(operations)
         answers: list[Answer | DuelwiseError] = []
         for operation in operations:
@@ -103,12 +106,6 @@ class Batch:
             if own:
                 self._retract_votes(ticket, own, more=more)
         return len(counting), found[limit - 1].round if more else None
-
-    def range(self) -> None:
-        """Record the ranges that are due, if any are."""
-        ranged = self._folded.due_ranges()
-        if ranged is not None:
-            self._append(ranged, NO_ROUND, None)
 
     def confirm_clock(self) -> None:
         """Record that the time of this transaction is right."""

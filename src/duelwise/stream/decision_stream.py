@@ -283,7 +283,6 @@ def _commit(replica: Replica, operations: list[Operation]) -> list[Answer | Duel
     with replica.batch() as batch:
         replica.sweep(batch)
         answers = batch.decide(operations)
-    replica.follow_ranges()
     replica.upkeep()
     return answers
 

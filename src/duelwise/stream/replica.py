@@ -174,12 +174,6 @@ class Replica:
             )
             raise self._refusal() from error
 
-    def follow_ranges(self) -> None:
-        """Go over to the ranges that are due; the other processes follow by the log."""
-        if self.folded.inputs.due_now and self.read_only is None:
-            with self.batch() as batch:
-                batch.range()
-
     def _undo(self, batch: Batch | None) -> None:
         """What a failed transaction has folded already goes: the state is loaded again before it is used."""
         if batch is not None and batch.folded_upto > 0:

@@ -31,18 +31,22 @@ class Ranges(NamedTuple):
         with np.errstate(over="ignore"):  # what overflows lies outside
             return (values - self.centre[:, None]) / self.half[:, None]
 
-    def scaled(self, values: Array) -> Array:
-        """values (R, n, d) in units of the range and within its bounds; NaN stays NaN."""
+    def clamped(self, units: Array) -> Array:
+        """units (R, n, d) within the bounds; NaN stays NaN."""
         reach = self.reach[:, None]
-        return np.clip(self.units(values), -reach, reach)
+        return np.clip(units, -reach, reach)
+
+    def scaled(self, values: Array) -> Array:
+        """values (R, n, d) in units of the range and within its bounds."""
+        return self.clamped(self.units(values))
 
     def raw(self, units: Array) -> Array:
         """units (R, n, d) back in the features' own numbers."""
         return self.centre[:, None] + self.half[:, None] * units
 
-    def outside(self, values: Array) -> BoolArray:
-        """Which of values (R, n, d) are clamped."""
-        return np.abs(self.units(values)) > self.reach[:, None]
+    def outside(self, units: Array) -> BoolArray:
+        """Which of units (R, n, d) lie beyond the bounds."""
+        return np.abs(units) > self.reach[:, None]
 
 
 def unlimited(*, runs: int, dim: int) -> Ranges:

@@ -33,9 +33,9 @@ from duelwise.types import (
     Votes,
 )
 
-LEARNING_ASKS = 1024  # after which ranges settle,
+LEARNING_ASKS = 512  # after which ranges settle,
 LEARNING_CONTEXTS = 256  # if so many contexts were seen,
-LONGEST_ASKS = 8192  # but after these at the latest,
+LONGEST_ASKS = 4096  # but after these at the latest,
 LONGEST_EVENTS = 4 * LONGEST_ASKS  # or these: what is kept in raw numbers is bounded
 RECENT = 256  # asks and contexts that a wider range is judged by
 SHARE = "scaling."  # of a snapshot's names
@@ -101,7 +101,7 @@ class ScaledLearner:
 
     def beyond(self, x: Array) -> BoolArray:
         """(R, dx) the features of which some raw candidate of x (R, K, dx) is clamped."""
-        return np.logical_or.reduce(self._x.outside(x), axis=1)
+        return np.logical_or.reduce(self._x.outside(self._x.units(x)), axis=1)
 
     def predict(self, x: Array) -> Array:
         """What φ̂ expects of raw x (R, K, dx), in raw numbers; the centre where it expects no number."""
@@ -155,24 +155,23 @@ class ScaledLearner:
         return learned
 
     def _fold(self, event: Event) -> Learned:
-        learned = apply(self.learner, self._scaled(event))
+        """Let the event happen in units, and count by feature what is clamped."""
         if isinstance(event, Duel):
-            self.clamped[:, : self.context_dim] += self._x.outside(event.x).sum(axis=1)
-        elif isinstance(event, Contexts):
-            outside = self._y.of(event.run).outside(event.y).sum(axis=1)
-            np.add.at(self.clamped[:, self.context_dim :], event.run, outside)
-        return learned
-
-    def _scaled(self, event: Event) -> Event:
-        if isinstance(event, Duel):
-            x, predicted = self._x.scaled(event.x), self._y.scaled(event.predicted)
-            return event._replace(x=_middle(x), predicted=_middle(predicted))
+            x, predicted = self._x.units(event.x), self._y.scaled(event.predicted)
+            duel = event._replace(x=_middle(self._x.clamped(x)), predicted=_middle(predicted))
+            learned = apply(self.learner, duel)
+            self.clamped[:, : self.context_dim] += self._x.outside(x).sum(axis=1)
+            return learned
         if isinstance(event, Contexts):
-            return event._replace(y=self._y.of(event.run).scaled(event.y))
+            ranges = self._y.of(event.run)
+            y = ranges.units(event.y)
+            learned = apply(self.learner, event._replace(y=ranges.clamped(y)))
+            np.add.at(self.clamped[:, self.context_dim :], event.run, ranges.outside(y).sum(axis=1))
+            return learned
         if isinstance(event, Taught):
             y = self._y.of(event.run).scaled(event.y)
-            return event._replace(x=self._x.of(event.run).scaled(event.x), y=y)
-        return event
+            event = event._replace(x=self._x.of(event.run).scaled(event.x), y=y)
+        return apply(self.learner, event)
 
     # -- ranges -------------------------------------------------------------------------
 
