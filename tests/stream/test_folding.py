@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from living import SETTINGS, candidates, live, vote
 
 from duelwise.storage import Store, open_store
-from duelwise.stream import ledger, DecisionStream, Retract, StreamSettings, decision_stream, replica
+from duelwise.stream import DecisionStream, Retract, StreamSettings, decision_stream, ledger, replica
 from duelwise.stream.events import (
     Asked,
     Cut,

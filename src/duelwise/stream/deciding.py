@@ -279,7 +279,7 @@ class Batch:
 
     def impute(self, *, asked_before: float, limit: int) -> int:
         """Learn from votes whose context did not come in time, oldest first; returns how many looked at."""
-        overdue = self._writer.overdue(asked_before=asked_before, limit=limit, states=("voted",))
+        overdue = self._writer.without_context(asked_before=asked_before, limit=limit)
         for ticket in self._sound(overdue):
             self._impute(ticket)
         return len(overdue)

@@ -8,11 +8,11 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from duelwise.errors import Damaged, DuelwiseError, ReadOnly
 from duelwise.storage import SnapshotRow, Store, StreamRow, Writer
+from duelwise.storage.quick import Quick
 from duelwise.stream.background import Background
 from duelwise.stream.choosing import Chooser
 from duelwise.stream.deciding import Batch
@@ -126,7 +126,7 @@ class Replica:
             raise
         self._apply(batch)
 
-    def join(self, connection: Connection) -> Joined | None:
+    def join(self, connection: Quick) -> Joined | None:
         """Take part in an open transaction; None when there is more to do first than to decide."""
         writer = self.store.writer(connection, self.row.id)
         row = writer.stream

@@ -156,10 +156,10 @@ def times_out(held: Pending, r: int, first: Array, second: Array) -> int:
 
 @compiled
 def _same(one: Array, other: Array) -> bool:
+    same = True
     for j in range(one.shape[0]):
-        if one[j] != other[j]:
-            return False
-    return True
+        same = same and one[j] == other[j]
+    return same
 
 
 @compiled
