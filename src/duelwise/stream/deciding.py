@@ -39,6 +39,7 @@ from duelwise.stream.events import (
 from duelwise.stream.folding import Folded
 from duelwise.stream.lifecycle import LATE_CONTEXT, outcome_of
 from duelwise.stream.operations import (
+    MOST_VOTES,
     Answer,
     Ask,
     Duel,
@@ -52,8 +53,6 @@ from duelwise.stream.operations import (
 from duelwise.stream.parts_of_contexts import merge
 from duelwise.stream.repeating import check_repeated, digest_of, duel_of
 from duelwise.types import Array, BoolArray
-
-MOST_VOTES = 1000  # that one duel may want
 
 
 class Batch:

@@ -9,6 +9,8 @@ from duelwise.storage import JSON
 from duelwise.stream.candidates import Candidates, Features, PartialFeatures
 from duelwise.stream.lifecycle import Winner
 
+MOST_VOTES = 1000  # that one duel may want
+
 
 class Ask(NamedTuple):
     """Which two of these shall be shown?"""
