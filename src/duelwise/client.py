@@ -32,6 +32,8 @@ except ModuleNotFoundError as error:
 
 JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
 Winner = Literal["left", "right", "tie", "skip"]
+Known = Sequence[float | None] | Mapping[str, float | None] | None
+"""Values in order or by name; None for what is not known yet."""
 
 ERRORS: dict[str, type[errors.DuelwiseError]] = {
     "invalid-input": errors.InvalidInput,
@@ -83,6 +85,8 @@ class Duel:
     right: Side
     model_version: int
     probability: float | None
+    fallback: bool = False  # the learner could not choose: the pair was drawn at random
+    clamped: tuple[str, ...] = ()  # features of which some candidate lies beyond the range
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,7 @@ class Receipt:
     ticket: str
     state: str
     changed: bool
+    vote: str | None = None  # the vote's own id, to retract it by
 
 
 class Client:
@@ -183,17 +188,27 @@ class RemoteStream:
         self._client = client
         self._path = f"/v1/streams/{quote(name, safe='')}"
 
-    def ask(self, candidates: Sequence[Candidate], *, event_id: str | None = None) -> Duel:
-        """Two of the candidates to show. An `event_id` is made up where none is given."""
+    def ask(
+        self, candidates: Sequence[Candidate], *, event_id: str | None = None, votes_wanted: int | None = None
+    ) -> Duel:
+        """Two of the candidates to show. An `event_id` is made up where none is given.
+
+        With `votes_wanted` as many raters may vote on the duel, each with a source of its own.
+        """
         offered: list[JSON] = [
             {"id": one["id"], "features": _features(one["features"], f"candidate {number} ({one['id']!r})")}
             for number, one in enumerate(candidates)
         ]
         body: dict[str, JSON] = {"candidates": offered, "event_id": event_id or uuid.uuid4().hex}
+        if votes_wanted is not None:
+            body["votes_wanted"] = votes_wanted
         return _duel(self._client.request("POST", f"{self._path}/ask", body))
 
-    def observe(self, ticket: str, left: Features, right: Features) -> Receipt:
-        """What became known of the two after serving, before or after the vote."""
+    def observe(self, ticket: str, left: Known = None, right: Known = None) -> Receipt:
+        """What became known of the two after serving, in as many parts as it takes, before or after the vote.
+
+        None where a value is not known yet.
+        """
         body: dict[str, JSON] = {"left": _features(left, "left"), "right": _features(right, "right")}
         return _receipt(self._client.request("POST", f"{self._ticket(ticket)}/observe", body))
 
@@ -203,9 +218,10 @@ class RemoteStream:
             self._client.request("POST", f"{self._ticket(ticket)}/tell", {"winner": winner, "source": source})
         )
 
-    def retract(self, ticket: str) -> Receipt:
-        """The duel's vote shall not count."""
-        return _receipt(self._client.request("POST", f"{self._ticket(ticket)}/retract"))
+    def retract(self, ticket: str, *, vote: str | None = None, source: str | None = None) -> Receipt:
+        """The duel's votes shall not count: all, one by its id, or those of a source."""
+        body: dict[str, JSON] = {"vote": vote, "source": source}
+        return _receipt(self._client.request("POST", f"{self._ticket(ticket)}/retract", body))
 
     def batch(self, items: Sequence[Mapping[str, JSON]]) -> list[dict[str, JSON]]:
         """Many operations in one transaction; asks are given an event_id, so that a repeat is safe."""
@@ -314,18 +330,20 @@ def _retry_after(response: httpx.Response) -> float:
     return min(seconds, LONGEST_WAIT) if seconds > 0 else 0.0
 
 
-def _features(features: Features, owner: str) -> JSON:
-    """Numbers that JSON can carry; one that it cannot is named before anything is sent."""
-    by_name = isinstance(features, Mapping)
+def _features(features: Known, owner: str) -> JSON:
+    """Numbers that JSON can carry, null for what is not known; others are named, and nothing is sent."""
+    if features is None:
+        return None
     named = dict(features) if isinstance(features, Mapping) else dict(enumerate(features))
     for name, value in named.items():
-        if not math.isfinite(value):
+        if value is not None and not math.isfinite(value):
             raise errors.InvalidInput(
                 f"{owner}, feature {name!r} is {value}; expected a finite number. Nothing was sent."
             )
-    if by_name:
-        return {str(name): float(value) for name, value in named.items()}
-    return [float(value) for value in named.values()]
+    sent: dict[str, JSON] = {
+        str(name): None if value is None else float(value) for name, value in named.items()
+    }
+    return sent if isinstance(features, Mapping) else list(sent.values())
 
 
 def _problem(response: httpx.Response) -> dict[str, JSON]:
@@ -348,10 +366,13 @@ def _duel(answer: Mapping[str, JSON]) -> Duel:
         right=Side(cast("str | None", right["id"]), cast("int", right["index"])),
         model_version=cast("int", answer["model_version"]),
         probability=cast("float | None", answer["probability"]),
+        fallback=cast("bool", answer.get("fallback", False)),
+        clamped=tuple(cast("list[str]", answer.get("clamped", []))),
     )
 
 
 def _receipt(answer: Mapping[str, JSON]) -> Receipt:
     return Receipt(
-        cast("str", answer["ticket"]), cast("str", answer["state"]), cast("bool", answer["changed"])
-    )
+        cast("str", answer["ticket"]), cast("str", answer["state"]), cast("bool", answer["changed"]),
+        cast("str | None", answer.get("vote")),
+    )  # fmt: skip

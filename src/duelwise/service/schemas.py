@@ -13,6 +13,7 @@ from msgspec.structs import asdict
 
 from duelwise.service.problems import Problem
 from duelwise.stream.candidates import LARGEST
+from duelwise.stream.operations import MOST_VOTES
 from duelwise.stream_fields import setting_fields
 
 # Ids and names go into logs, addresses and spreadsheets, where look-alikes and invisible
@@ -31,6 +32,8 @@ Ticket = Annotated[str, Meta(pattern=TICKET_PATTERN)]
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
 Features = list[Number] | dict[str, Number]
 """In the order of the stream's names, or by name."""
+Known = list[Number | None] | dict[str, Number | None] | None
+"""The same, null or left out where something is not known yet."""
 Winner = Literal["left", "right", "tie", "skip"]
 
 
@@ -47,6 +50,8 @@ class NamedBody(Body):
 _BOUNDS: dict[str, Meta] = {
     "context_dim": Meta(ge=1, lt=2**31),
     "post_dim": Meta(ge=0, lt=2**31),
+    "votes_wanted": Meta(ge=1, le=MOST_VOTES),
+    "context_ttl_seconds": Meta(ge=0),
     "vote_ttl_seconds": Meta(gt=0),
     "seed": Meta(ge=0, le=2**63 - 1),
     "random_share": Meta(ge=0, le=1),
@@ -55,13 +60,17 @@ _BOUNDS: dict[str, Meta] = {
 """What a setting's type does not say of it."""
 
 _WRITTEN: dict[type, Any] = {tuple: list[FeatureName], Mapping: dict[str, Any]}
+_WRITTEN_BY_NAME: dict[str, Any] = {
+    "ranges": dict[FeatureName, Annotated[list[Number], Meta(min_length=2, max_length=2)]]
+}
 
 
 def _settings_body(name: str, says: str, *own: tuple[Any, ...], required: bool) -> type[NamedBody]:
     """A body with a field for every setting of a stream, made from their one definition."""
     fields: list[Any] = list(own)
     for one in setting_fields():
-        kind: Any = Annotated[_WRITTEN.get(one.type, one.type), Meta(description=one.help)]
+        written = _WRITTEN_BY_NAME.get(one.name, _WRITTEN.get(one.type, one.type))
+        kind: Any = Annotated[written, Meta(description=one.help)]
         if one.name in _BOUNDS:
             kind = Annotated[kind, _BOUNDS[one.name]]
         must = required and one.required
@@ -100,13 +109,21 @@ class AskBody(Body):
 
     candidates: Annotated[list[Candidate], Meta(min_length=2)]
     event_id: Id | None = None
+    votes_wanted: Annotated[int, Meta(ge=1, le=MOST_VOTES)] | None = None
 
 
 class ObserveBody(Body):
-    """What became known of the two after serving."""
+    """What became known of the two after serving, or a part of it."""
 
-    left: Features
-    right: Features
+    left: Known = None
+    right: Known = None
+
+
+class RetractBody(Body):
+    """Which votes of a duel shall not count: one, those of a source, or all."""
+
+    vote: Annotated[str, Meta(max_length=40)] | None = None
+    source: Id | None = None
 
 
 class TellBody(Body):
@@ -137,8 +154,8 @@ class ObserveItem(Body, kw_only=True, tag_field="op", tag="observe"):
     """An observation in a batch."""
 
     ticket: Ticket
-    left: Features
-    right: Features
+    left: Known = None
+    right: Known = None
 
 
 class TellItem(Body, kw_only=True, tag_field="op", tag="tell"):
@@ -153,6 +170,8 @@ class RetractItem(Body, tag_field="op", tag="retract"):
     """A retraction in a batch."""
 
     ticket: Ticket
+    vote: Annotated[str, Meta(max_length=40)] | None = None
+    source: Id | None = None
 
 
 class ImportItem(Body, kw_only=True, tag_field="op", tag="import"):
@@ -196,6 +215,8 @@ class DuelAnswer(Struct, gc=False):
     right: Side
     model_version: int
     probability: float | None
+    fallback: bool  # the learner could not choose: the pair was drawn at random
+    clamped: list[str]  # features of which some candidate lies beyond the range
 
 
 class ReceiptAnswer(Struct, gc=False):
@@ -204,6 +225,17 @@ class ReceiptAnswer(Struct, gc=False):
     ticket: str
     state: str
     changed: bool
+    vote: str | None  # its own id, where the request was a vote
+
+
+class Vote(Struct):
+    """A vote that counts."""
+
+    vote: str
+    winner: Winner
+    source: str | None
+    at: float
+    weight: float | None  # how much it counts, where that is known
 
 
 class Happening(Struct):
@@ -225,6 +257,8 @@ class TicketAnswer(Struct):
     right: Side
     winner: Winner | None
     source: str | None
+    wanted: int
+    votes: list[Vote]
     history: list[Happening]
 
 
@@ -237,6 +271,8 @@ class AskResult(Struct):
     right: Side
     model_version: int
     probability: float | None
+    fallback: bool  # the learner could not choose: the pair was drawn at random
+    clamped: list[str]  # features of which some candidate lies beyond the range
 
 
 class ReceiptResult(Struct):
@@ -246,6 +282,7 @@ class ReceiptResult(Struct):
     ticket: str
     state: str
     changed: bool
+    vote: str | None
 
 
 class ProblemResult(Struct):

@@ -136,7 +136,7 @@ def _postgresql(address: URL, statement_seconds: float) -> Engine:
         connection.commit()
 
     def check(connection: DBAPIConnection, entry: ConnectionPoolEntry, _proxy: PoolProxiedConnection) -> None:
-        """A connection left alone for a while may be dead; to ask each time would cost a round trip."""
+        """A connection that was left alone may be dead; asking each time would cost a round trip."""
         if time.monotonic() - entry.info.get(USED, 0.0) > IDLE_UNASKED_SECONDS:
             try:
                 engine.dialect.do_ping(connection)

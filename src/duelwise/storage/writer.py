@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 
 import sqlalchemy as sa
@@ -53,29 +54,42 @@ _NAMED_EVENTS = ByKeys(
     ["of_stream"],
     "id",
 )
-_OVERDUE = Prepared(
-    sa.select(*_ticket_columns)
-    .where(
-        schema.tickets.c.stream_id == _stream_id,
-        schema.tickets.c.asked_at < sa.bindparam("asked_before"),
-        # Spelled out, not bound: only then do both planners use the partial index.
-        schema.tickets.c.state.in_([sa.literal_column(f"'{state}'") for state in OPEN_STATES]),
+
+
+def _asked_before(states: Iterable[str]) -> Prepared:
+    """Tickets in these states, oldest first."""
+    return Prepared(
+        sa.select(*_ticket_columns)
+        .where(
+            schema.tickets.c.stream_id == _stream_id,
+            schema.tickets.c.asked_at < sa.bindparam("asked_before"),
+            # Spelled out, not bound: only then do both planners use the partial index.
+            schema.tickets.c.state.in_([sa.literal_column(f"'{state}'") for state in states]),
+        )
+        .order_by(schema.tickets.c.asked_at)
+        .suffix_with(sa.text("LIMIT :most")),
+        ["of_stream", "asked_before", "most"],
     )
-    .order_by(schema.tickets.c.asked_at)
-    .suffix_with(sa.text("LIMIT :most")),
-    ["of_stream", "asked_before", "most"],
-)
+
+
+_OVERDUE, _VOTED = _asked_before(OPEN_STATES), _asked_before(["voted"])
+_AS_TEXT = str.maketrans({"%": "\\%", "_": "\\_", "\\": "\\\\"})  # what LIKE would read otherwise
 _FROM_SOURCE = Prepared(
     sa.select(*_ticket_columns)
     .where(
         schema.tickets.c.stream_id == _stream_id,
-        schema.tickets.c.source == sa.bindparam("of_source"),
         schema.tickets.c.round > sa.bindparam("after"),
-        schema.tickets.c.state.in_([sa.literal_column("'voted'"), sa.literal_column("'told'")]),
+        sa.or_(
+            sa.and_(
+                schema.tickets.c.source == sa.bindparam("of_source"),
+                schema.tickets.c.state.in_([sa.literal_column("'voted'"), sa.literal_column("'told'")]),
+            ),
+            schema.tickets.c.votes.like(sa.bindparam("among"), escape="\\"),
+        ),
     )
     .order_by(schema.tickets.c.round)
     .suffix_with(sa.text("LIMIT :most")),
-    ["of_stream", "of_source", "after", "most"],
+    ["of_stream", "after", "of_source", "among", "most"],
 )
 _UPDATE_HEAD = Prepared(
     sa.update(schema.streams)
@@ -171,9 +185,14 @@ class Writer:
         """Open tickets asked before a moment, oldest first."""
         return list(map(_ticket, _OVERDUE.all(self.connection, (self.stream.id, asked_before, limit))))
 
+    def without_context(self, *, asked_before: float, limit: int) -> list[TicketRow]:
+        """Tickets that have their votes and lack their context, asked before a moment, oldest first."""
+        return list(map(_ticket, _VOTED.all(self.connection, (self.stream.id, asked_before, limit))))
+
     def from_source(self, source: str, *, after: int, limit: int) -> list[TicketRow]:
         """Tickets with a vote of this source that counts and a round after the given one, in order."""
-        rows = _FROM_SOURCE.all(self.connection, (self.stream.id, source, after, limit))
+        among = "%" + json.dumps(source).translate(_AS_TEXT) + "%"
+        rows = _FROM_SOURCE.all(self.connection, (self.stream.id, after, source, among, limit))
         return list(map(_ticket, rows))
 
     def append(

@@ -19,11 +19,22 @@ SOURCES_SHOWN = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Coefficient:
-    """What a feature adds to a candidate's utility, and how sure that is."""
+    """What a feature adds to a candidate's utility for each of its own units, and how sure that is."""
 
     feature: str
     estimate: float  # of Θ̂
-    uncertainty: float  # √ of the diagonal of W⁻¹
+    uncertainty: float  # √ of the diagonal of W⁻¹, in the same unit
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureRange:
+    """Between which values a feature tells anything, and how many of those served lay outside."""
+
+    feature: str
+    low: float
+    high: float
+    learned: bool  # else it was declared
+    clamped: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +56,7 @@ class Prediction:
     """φ̂, judged on each context before it learned from it."""
 
     contexts: int
-    mean_squared_error: float | None  # per value
+    mean_squared_error: float | None  # per value, in units of half a range where features have one
     share_of_variance: float | None  # of that error in the spread of y; 1 is no better than the mean
 
 
@@ -79,6 +90,9 @@ class Report:
     coefficients: tuple[Coefficient, ...]
     prediction: Prediction
     positions: Positions
+    ranges: tuple[FeatureRange, ...]  # none in streams of 0.1
+    ranges_settled: bool  # their units stay
+    fallbacks: int  # duels whose pair was drawn at random, since the learner could not choose
     rebuild_is_due: bool  # retracted votes are still being taken out
     clock_jump_seconds: float  # by how far the clock is ahead of the time that is believed
     read_only: str | None  # why, if it is
@@ -123,6 +137,9 @@ def make_report(
         coefficients=_coefficients(folded),
         prediction=_prediction(folded),
         positions=_positions(folded),
+        ranges=_ranges(folded),
+        ranges_settled=folded.inputs.settled,
+        fallbacks=ledger.fallbacks,
         rebuild_is_due=ledger.rebuild_is_due,
         clock_jump_seconds=ledger.time.jump(at),
         read_only=read_only,
@@ -139,12 +156,27 @@ def _sources(folded: Folded) -> tuple[SourceWeight, ...]:
 
 
 def _coefficients(folded: Folded) -> tuple[Coefficient, ...]:
-    theta: list[float] = folded.learner.theta[0].tolist()
-    spread: list[float] = np.sqrt(np.diagonal(folded.learner.arrived_geometry.inverse[0])).tolist()
+    units = folded.inputs.ranges.half[0]
+    theta: list[float] = folded.inputs.theta[0].tolist()
+    spread: list[float] = (np.sqrt(np.diagonal(folded.learner.arrived_geometry.inverse[0])) / units).tolist()
     return tuple(
         Coefficient(feature=name, estimate=estimate, uncertainty=uncertainty)
         for name, estimate, uncertainty in zip(folded.settings.feature_names, theta, spread, strict=True)
     )
+
+
+def _ranges(folded: Folded) -> tuple[FeatureRange, ...]:
+    inputs = folded.inputs
+    if not folded.settings.scales:
+        return ()
+    bounds = inputs.ranges.raw(np.stack((-inputs.ranges.reach, inputs.ranges.reach), axis=1))[0]
+    return tuple(
+        FeatureRange(feature=name, low=low, high=high, learned=learned, clamped=clamped)
+        for name, low, high, learned, clamped in zip(
+            folded.settings.feature_names, *bounds.tolist(), inputs.learned.tolist(),
+            inputs.clamped[0].tolist(), strict=True,
+        )
+    )  # fmt: skip
 
 
 def _prediction(folded: Folded) -> Prediction:

@@ -87,4 +87,5 @@ def _give_up(connection: Quick | None, held: Sequence[Replica]) -> None:
             connection.rollback()
     finally:
         for replica in held:
+            replica.give_up_joined()
             replica.lock.release()

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from duelwise.stream.choosing import Chooser, choose_ahead
+from duelwise.stream.choosing import Chooser
 from duelwise.stream.events import Asked, Observed, Recorded, Told
 from duelwise.stream.folding import Folded
 from duelwise.stream.settings import StreamSettings
@@ -21,19 +21,19 @@ def warm_once(settings: StreamSettings) -> None:
     kind = kind_of(settings.to_json())
     if kind not in _known:
         # To a compiler sizes are alike, and small ones are quick.
-        warm(replace(settings, context_dim=2, post_dim=min(settings.post_dim, 1), feature_names=()))
+        post_dim = min(settings.post_dim, 1)
+        warm(replace(settings, context_dim=2, post_dim=post_dim, feature_names=(), ranges={}))
         _known.add(kind)
 
 
 def warm(settings: StreamSettings) -> None:
     """Two duels in memory, so that every kernel of these parts is compiled, or loaded from disk."""
     folded, chooser = Folded(settings), Chooser(settings)
-    choose_ahead(folded.learner, [np.zeros((2, settings.context_dim))] * 2)
     rng = np.random.default_rng(0)
     seq = 0
     for round in range(2):
         x = rng.uniform(size=(3, settings.context_dim))
-        choice = chooser.choose(folded.learner, x, round)
+        choice = chooser.choose(folded.inputs, x, round)
         asked = Asked(
             round=round, tag="", arms=choice.arms, x=x[choice.arms], predicted=choice.predicted,
             swapped=choice.swapped, model_version=seq,
