@@ -48,7 +48,7 @@ class DuelRoutes:
             Endpoint("POST", ticket + "/tell", self.tell, "write", schemas.ReceiptAnswer,
                      about_ticket, body=schemas.TellBody, at_home=True),
             Endpoint("POST", ticket + "/retract", self.retract, "write", schemas.ReceiptAnswer,
-                     about_ticket, body=schemas.RetractBody, at_home=True),
+                     about_ticket, body=schemas.RetractBody, body_optional=True, at_home=True),
         ]  # fmt: skip
 
     async def ask(self, call: Call) -> Reply:

@@ -60,7 +60,10 @@ def _operation(endpoint: Endpoint) -> Document:
         "responses": _responses(endpoint),
     }
     if endpoint.body is not None:
-        made["requestBody"] = {"required": True, "content": _content(JSON_TYPE, _reference(endpoint.body))}
+        made["requestBody"] = {
+            "required": not endpoint.body_optional,
+            "content": _content(JSON_TYPE, _reference(endpoint.body)),
+        }
     return made
 
 
