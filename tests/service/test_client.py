@@ -19,7 +19,7 @@ def test_a_duel_from_asking_to_telling(client: Client) -> None:
     assert {duel.left.id, duel.right.id} < {candidate["id"] for candidate in candidates()}
     assert meals.observe(duel.ticket, left=[60, 1], right=[40, 9]).state == "observed"
     assert meals.tell(duel.ticket, "left", source="ann").state == "told"
-    assert meals.tell(duel.ticket, "left").changed is False
+    assert meals.tell(duel.ticket, "left", source="ann").changed is False
     assert meals.ticket(duel.ticket)["winner"] == "left"
     assert meals.report()["model_version"] == 4  # and the ranges of the first ask
     assert meals.retract(duel.ticket).state == "retracted"
