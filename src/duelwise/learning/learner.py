@@ -14,6 +14,7 @@ from duelwise.learning.core import pending as waiting_duels
 from duelwise.learning.core.dispatch import offers_kernel
 from duelwise.learning.core.geometry import Geometry, geometry
 from duelwise.learning.core.links import link_code
+from duelwise.learning.core.monitors import Monitors, monitors
 from duelwise.learning.core.pending import Pending
 from duelwise.learning.core.round import take_in
 from duelwise.learning.core.state import (
@@ -143,6 +144,7 @@ class DuelingLearner:
                 runs=self.runs, context_dim=self.context_dim, post_dim=self.post_dim
             ),
             scores=scores(runs=self.runs, post_dim=self.post_dim),
+            monitors=monitors(runs=0),
             select=cast(Any, select).compiled() if offers_kernel(select) else NoKernel(),
             width=cast(Any, width).compiled(self.runs) if offers_kernel(width) else NoKernel(),
         )
@@ -182,6 +184,15 @@ class DuelingLearner:
     def scores(self) -> Scores:
         """How well φ̂ foresaw what came."""
         return self.core.scores
+
+    @property
+    def monitors(self) -> Monitors:
+        """What was seen of the theory's assumptions, since `watch`."""
+        return self.core.monitors
+
+    def watch(self) -> None:
+        """Turn the monitors on, from the next duel whose context becomes known."""
+        self._set(self.core._replace(monitors=monitors(runs=self.runs)))
 
     @property
     def round(self) -> int:
@@ -290,6 +301,7 @@ class DuelingLearner:
         groups: dict[str, Snapshot] = {
             "served": core.served._asdict(), "arrived": core.fit.arrived._asdict(),
             "fit": {"votes": core.fit.votes}, "scores": core.scores._asdict(),
+            "monitors": core.monitors._asdict(),
             "pending": waiting_duels.snapshot(core.pending), "estimate": self.estimate.snapshot(),
             "post_serving": self.post_serving.snapshot(),
         }  # fmt: skip
@@ -304,7 +316,10 @@ class DuelingLearner:
             return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
 
         core = self.core
-        held = {"served": core.served, "arrived": core.fit.arrived, "scores": core.scores, "fit": core.fit}
+        held = {
+            "served": core.served, "arrived": core.fit.arrived, "scores": core.scores, "fit": core.fit,
+            "monitors": core.monitors,
+        }  # fmt: skip
         for group, arrays in held.items():
             for name, value in part(group).items():
                 getattr(arrays, name)[...] = value

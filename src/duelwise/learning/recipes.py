@@ -58,6 +58,7 @@ class Settings:
     delay: float = PAPER_ERROR_BUDGET - PAPER_CORRUPTION  # D, likewise
     norm_bound: float = 1.0  # M, likewise
     confidence: float = 0.05  # δ, likewise
+    feature_bound: float = 1.0  # L, of the theory's width
 
     def width(self) -> Width:
         """The part that `exploration_width` names."""
@@ -66,7 +67,7 @@ class Settings:
         if self.exploration_width == "theory":
             return TheoryWidth(
                 corruption_budget=self.corruption_budget, delay=self.delay, clip=self.clip,
-                norm_bound=self.norm_bound, confidence=self.confidence,
+                norm_bound=self.norm_bound, confidence=self.confidence, feature_bound=self.feature_bound,
             )  # fmt: skip
         if self.exploration_width == "data":
             return ObservedWidth(
@@ -109,6 +110,7 @@ class Options(TypedDict, total=False):
     delay: float
     norm_bound: float
     confidence: float
+    feature_bound: float
 
 
 class Recipe(Protocol):

@@ -27,7 +27,7 @@ LEFT_OUT: dict[int, dict[str, JSON]] = {1: {"edition": 1}}
 
 _NUMBERS = (
     "exploration_width", "clip", "curvature", "regularisation",
-    "corruption_budget", "delay", "norm_bound", "confidence",
+    "corruption_budget", "delay", "norm_bound", "confidence", "feature_bound",
 )  # fmt: skip
 _WORDS: dict[str, tuple[str, ...]] = {
     "estimate": tuple(ESTIMATORS),
@@ -107,7 +107,10 @@ class StreamSettings(StreamFields):
             "runs": 1, "context_dim": self.context_dim, "post_dim": self.post_dim,
             "seed": self.seed, "distinct_pair": True,
         }  # fmt: skip
-        return recipe(self.recipe)(**cast("Options", options | place))
+        learner = recipe(self.recipe)(**cast("Options", options | place))
+        if self.scales:
+            learner.watch()
+        return learner
 
     def to_dict(self) -> dict[str, JSON]:
         """Every setting by name, as JSON knows it."""

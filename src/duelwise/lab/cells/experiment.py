@@ -46,6 +46,7 @@ class Method:
     delay: float | None = None  # D, likewise
     norm_bound: float | None = None  # M, likewise
     confidence: float | None = None  # δ, likewise
+    feature_bound: float | None = None  # L, likewise
 
     def __post_init__(self) -> None:
         check_name("method", self.name, RECIPES)
@@ -75,6 +76,7 @@ class Method:
             corruption_budget=_or(self.corruption_budget, PAPER_CORRUPTION),
             delay=_or(self.delay, PAPER_ERROR_BUDGET - PAPER_CORRUPTION),
             norm_bound=_or(self.norm_bound, 1.0),
+            feature_bound=_or(self.feature_bound, 1.0),
         )
         told = {k: v for k, v in self.told().items() if not (k == "delay" and self.preset == "appendix")}
         return recipe(self.name)(**cast(Options, {**reading, **place, **told}))

@@ -10,6 +10,7 @@ import numpy as np
 from duelwise.learning.core.equations import leverage
 from duelwise.learning.core.geometry import move
 from duelwise.learning.core.jit import inlined
+from duelwise.learning.core.monitors import watch
 from duelwise.learning.core.pending import OBSERVED, SERVED, Pending, release, take_slot
 from duelwise.learning.core.roles import learn, pair, weigh_arrived, weigh_observed, width_at
 from duelwise.learning.core.state import EXPLORES_SERVED, Arrivals, Core, Fit, Sight
@@ -80,6 +81,8 @@ def observe(core: Core, r: int, slot: int, y: Array) -> None:
     p.weight[r, slot] = weigh_observed(core.fit.weigh, p, r, slot)
     move(core.served, r, dz, core.fit.rules.curvature[r] * p.weight[r, slot])
     p.state[r, slot] = OBSERVED
+    rules = core.fit.rules
+    watch(core.monitors, p, r, slot, y, core.fit.theta[r], rules.link, rules.curvature[r])
 
 
 @inlined
