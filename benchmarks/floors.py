@@ -92,6 +92,6 @@ def moves(inverse: Array, z: Array, dz: Array, times: int) -> int:
 @compiled
 def look_at_nothing(m: Monitors, p: Pending, theta: Array, times: int) -> None:
     """Monitors that are off, again and again."""
-    m, p, y = borrowed(m), borrowed(p), np.empty((2, 0))  # as the compiled loop holds them
+    m, p = borrowed(m), borrowed(p)  # as the compiled loop holds them
     for _ in range(times):
-        watch(m, p, 0, 0, y, theta, LOGISTIC, 0.25)
+        watch(m, p, 0, 0, False, theta, LOGISTIC, 0.25)

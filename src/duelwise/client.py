@@ -31,6 +31,8 @@ except ModuleNotFoundError as error:
 
 JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
 Winner = Literal["left", "right", "tie", "skip"]
+Known = Sequence[float | None] | Mapping[str, float | None] | None
+"""Values in order or by name; None for what is not known yet."""
 
 ERRORS: dict[str, type[errors.DuelwiseError]] = {
     "invalid-input": errors.InvalidInput,
@@ -85,6 +87,7 @@ class Receipt:
     ticket: str
     state: str
     changed: bool
+    vote: str | None = None  # the vote's own id, to retract it by
 
 
 class Client:
@@ -119,14 +122,9 @@ class Client:
         """A stream of the service; whether it exists shows with the first request."""
         return RemoteStream(self, name)
 
-    def create(self, name: str, *, context_dim: int, post_dim: int = 0, recipe: str = "rcdp-ucb",
-               options: Mapping[str, JSON] | None = None, feature_names: Sequence[str] = (),
-               **further: JSON) -> RemoteStream:  # fmt: skip
-        """Create a stream, or find it with the same settings."""
-        body: dict[str, JSON] = {
-            "name": name, "context_dim": context_dim, "post_dim": post_dim, "recipe": recipe,
-            "options": dict(options or {}), "feature_names": list(feature_names), **further,
-        }  # fmt: skip
+    def create(self, name: str, *, context_dim: int, post_dim: int = 0, **further: JSON) -> RemoteStream:
+        """Create a stream, or find it with the same settings; `further` are the others by name."""
+        body: dict[str, JSON] = {"name": name, "context_dim": context_dim, "post_dim": post_dim, **further}
         self.request("POST", "/v1/streams", body)
         return self.stream(name)
 
@@ -176,18 +174,28 @@ class RemoteStream:
         self._client = client
         self._path = f"/v1/streams/{quote(name, safe='')}"
 
-    def ask(self, candidates: Sequence[Candidate], *, event_id: str | None = None) -> Duel:
-        """Two of the candidates to show. An `event_id` is made up where none is given."""
+    def ask(
+        self, candidates: Sequence[Candidate], *, event_id: str | None = None, votes_wanted: int | None = None
+    ) -> Duel:
+        """Two of the candidates to show. An `event_id` is made up where none is given.
+
+        With `votes_wanted` as many raters may vote on the duel, each with a source of its own.
+        """
         offered: list[JSON] = [
             {"id": candidate["id"], "features": [float(value) for value in candidate["features"]]}
             for candidate in candidates
         ]
         body: dict[str, JSON] = {"candidates": offered, "event_id": event_id or uuid.uuid4().hex}
+        if votes_wanted is not None:
+            body["votes_wanted"] = votes_wanted
         return _duel(self._client.request("POST", f"{self._path}/ask", body))
 
-    def observe(self, ticket: str, left: Sequence[float], right: Sequence[float]) -> Receipt:
-        """What became known of the two after serving, before or after the vote."""
-        body: dict[str, JSON] = {"left": [float(v) for v in left], "right": [float(v) for v in right]}
+    def observe(self, ticket: str, left: Known = None, right: Known = None) -> Receipt:
+        """What became known of the two after serving, in as many parts as it takes, before or after the vote.
+
+        None where a value is not known yet.
+        """
+        body: dict[str, JSON] = {"left": _values(left), "right": _values(right)}
         return _receipt(self._client.request("POST", f"{self._ticket(ticket)}/observe", body))
 
     def tell(self, ticket: str, winner: Winner, *, source: str | None = None) -> Receipt:
@@ -196,9 +204,10 @@ class RemoteStream:
             self._client.request("POST", f"{self._ticket(ticket)}/tell", {"winner": winner, "source": source})
         )
 
-    def retract(self, ticket: str) -> Receipt:
-        """The duel's vote shall not count."""
-        return _receipt(self._client.request("POST", f"{self._ticket(ticket)}/retract"))
+    def retract(self, ticket: str, *, vote: str | None = None, source: str | None = None) -> Receipt:
+        """The duel's votes shall not count: all, one by its id, or those of a source."""
+        body: dict[str, JSON] = {"vote": vote, "source": source}
+        return _receipt(self._client.request("POST", f"{self._ticket(ticket)}/retract", body))
 
     def batch(self, items: Sequence[Mapping[str, JSON]]) -> list[dict[str, JSON]]:
         """Many operations in one transaction; asks are given an event_id, so that a repeat is safe."""
@@ -280,5 +289,15 @@ def _duel(answer: Mapping[str, JSON]) -> Duel:
 
 def _receipt(answer: Mapping[str, JSON]) -> Receipt:
     return Receipt(
-        cast("str", answer["ticket"]), cast("str", answer["state"]), cast("bool", answer["changed"])
-    )
+        cast("str", answer["ticket"]), cast("str", answer["state"]), cast("bool", answer["changed"]),
+        cast("str | None", answer.get("vote")),
+    )  # fmt: skip
+
+
+def _values(known: Known) -> JSON:
+    """Floats; null for what is not known."""
+    if known is None:
+        return None
+    if isinstance(known, Mapping):
+        return {name: None if value is None else float(value) for name, value in known.items()}
+    return [None if value is None else float(value) for value in known]

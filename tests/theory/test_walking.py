@@ -124,6 +124,7 @@ def test_monitors_change_nothing_and_both_loops_keep_the_same() -> None:
 
 def test_the_learning_rate_of_a_power_law() -> None:
     seen = monitors(runs=1)
+    seen.duels[0] = 2**10 - 1
     for window in range(10):
         seen.counted[0, window] = 2 * 2**window
         seen.error[0, window] = 2 * 2**window * (1.5 * 2**window) ** -0.3

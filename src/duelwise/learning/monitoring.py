@@ -30,7 +30,8 @@ def watched(seen: Monitors) -> Watched:
     flat = np.where(seen.duels > 0, seen.flat / duels, np.nan)
     rates, errors = np.full(len(duels), np.nan), np.full(len(duels), np.nan)
     for r, (total, counted) in enumerate(zip(seen.error, seen.counted, strict=True)):
-        full = [w for w in range(FIRST_WINDOW, WINDOWS) if counted[w] == 2 * 2**w]
+        windows = range(FIRST_WINDOW, WINDOWS)
+        full = [w for w in windows if seen.duels[r] >= 2 ** (w + 1) - 1 and counted[w] > 0]
         means = np.array([total[w] / counted[w] for w in full])
         rates[r] = power_law(1.5 * 2.0 ** np.array(full), means)
         errors[r] = means[-1] if full else np.nan

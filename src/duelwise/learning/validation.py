@@ -157,12 +157,13 @@ def refuse(
         )
     if verdict == batch.REPEATED:
         raise AlreadyTold(
-            f"The duel of {where} already has a {what}. Hand in each one once. Nothing was changed."
+            f"The duel of {where} already has this {what}, or all it was served for. Hand in each one once. "
+            "Nothing was changed."
         )
     if verdict == batch.NOT_FINITE:
         raise InvalidInput(
-            f"The post-serving context of {where} holds NaN or infinity; every value must be finite. "
-            "Nothing was changed."
+            f"The post-serving context of {where} holds infinity; every value must be finite, or NaN where "
+            "it is not known. Nothing was changed."
         )
     raise InvalidInput(
         f"The outcome of {where} is {value}; expected 1 (the first of the pair won), 0 (the second) "

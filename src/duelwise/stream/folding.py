@@ -13,7 +13,19 @@ from duelwise.learning.learner import DuelingLearner, Learned
 from duelwise.learning.scaling import Ranges, Ranging, ScaledLearner
 from duelwise.storage import SnapshotRow, Store, pack, unpack
 from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
-from duelwise.stream.events import Asked, Cut, Observed, Ranged, Rebuilt, Recorded, Retracted, Told, decode
+from duelwise.stream.events import (
+    Asked,
+    Cut,
+    Imputed,
+    Observed,
+    Ranged,
+    Rebuilt,
+    Recorded,
+    Retracted,
+    Skipped,
+    Told,
+    decode,
+)
 from duelwise.stream.ledger import Ledger
 from duelwise.stream.progress import watched
 from duelwise.stream.settings import StreamSettings
@@ -29,12 +41,19 @@ logger = logging.getLogger("duelwise.stream")
 class Folded:
     """The learner and the ledger after event `seq`."""
 
-    def __init__(self, settings: StreamSettings, *, without: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self,
+        settings: StreamSettings,
+        *,
+        without: frozenset[int] = frozenset(),
+        without_votes: frozenset[int] = frozenset(),
+    ) -> None:
         self.settings = settings
         self.inputs: ScaledLearner = settings.start_scaled()
         self.ledger = Ledger()
         self.seq = 0
         self.restored_from = 0  # the snapshot it started from
+        self.without_votes = without_votes  # events of single votes that are left out
         self.without = without  # rounds whose votes are left out,
         # and of streams that 0.2 made their contexts too: as if the duel had never been.
         self._unserved: frozenset[int] = without if settings.edition >= 2 else frozenset()
@@ -55,11 +74,18 @@ class Folded:
         if isinstance(event, Asked):
             self._serve(event)
         elif isinstance(event, Observed):
+            self._observe(event)
+        elif isinstance(event, Imputed):
             if event.round not in self._unserved:
-                self._note(self.inputs.observe(Contexts(RUN, _one(event.round), event.y[None])))
+                self._note(self.inputs.observe(Contexts(RUN, _one(event.round), event.y[None], True)))
         elif isinstance(event, Told):
-            if event.round not in self.without:
+            if event.round not in self.without and recorded.seq not in self.without_votes:
                 self._note(self.inputs.tell(Votes(RUN, _one(event.round), np.array([event.outcome]))))
+            self._close_if_told(event.round)
+        elif isinstance(event, Skipped) and event.round in self.ledger.waiting:
+            pass  # one of several raters will not say
+        elif isinstance(event, Retracted) and event.vote is not None:
+            self.ledger.unlearning_since = recorded.seq
         elif isinstance(event, Cut):
             self._serve_nothing(event.round)
         elif isinstance(event, Ranged):
@@ -82,15 +108,33 @@ class Folded:
             self._serve_nothing(asked.round)
             return
         offered = None if asked.bounds is None else asked.bounds[None]
-        self.inputs.serve(Duel(asked.round, asked.arms[None], asked.x[None], asked.predicted[None], offered))
+        pair = (asked.arms[None], asked.x[None], asked.predicted[None])
+        self.inputs.serve(Duel(asked.round, *pair, offered, asked.wanted or 1))
         if asked.y is not None:
             self._note(self.inputs.observe(Contexts(RUN, _one(asked.round), asked.y[None])))
+
+    def _observe(self, observed: Observed) -> None:
+        """What is new of a pair's context."""
+        if observed.round in self._unserved:
+            return
+        if observed.x is not None and observed.fresh is not None:
+            fresh = np.where(observed.fresh.astype(np.bool_), observed.y, np.nan)
+            self.inputs.teach(RUN, observed.x[None], fresh[None])
+            return
+        fresh = np.where(self.learner.known_context(0, observed.round), np.nan, observed.y)
+        self._note(self.inputs.observe(Contexts(RUN, _one(observed.round), fresh[None])))
+        self._close_if_told(observed.round)
+
+    def _close_if_told(self, round: int) -> None:
+        """A duel whose ticket is told waits for no vote, though some of its votes were left out."""
+        if self.without_votes and round not in self.ledger.waiting and self.learner.waits(0, round):
+            self.inputs.forget(0, round)
 
     def _close(self, round: int, seq: int, *, told: bool) -> None:
         """Skipped, expired or retracted."""
         if told and round not in self.without:  # no estimate can unlearn: a rebuild takes the vote out
             self.ledger.unlearning_since = seq
-        elif round not in self._unserved:
+        elif round not in self._unserved and self.learner.waits(0, round):
             self.inputs.forget(0, round)
 
     def _serve_nothing(self, round: int) -> None:
@@ -193,8 +237,11 @@ def rebuild(settings: StreamSettings, log: Log, *, upto: int) -> Folded:
 
 def _folded_without(settings: StreamSettings, log: Log, *, retracted_upto: int, upto: int) -> Folded:
     rewriting = log.rewriting(upto=retracted_upto)
+    retracted = [r.event for r in rewriting if isinstance(r.event, Retracted)]
     folded = Folded(
-        settings, without=frozenset(r.event.round for r in rewriting if isinstance(r.event, Retracted))
+        settings,
+        without=frozenset(event.round for event in retracted if event.vote is None),
+        without_votes=frozenset(event.vote for event in retracted if event.vote is not None),
     )
     for recorded in watched(log.events(after=0, upto=upto), upto=upto):
         folded.apply(recorded)

@@ -12,7 +12,18 @@ from duelwise.storage import TicketRow
 from duelwise.storage.rows import NO_ROUND
 from duelwise.stream import tickets
 from duelwise.stream.candidates import LARGEST, is_name
-from duelwise.stream.events import Asked, Cut, Observed, Ranged, Rebuilt, Recorded, Skipped, Told, kind_of
+from duelwise.stream.events import (
+    Asked,
+    Cut,
+    Imputed,
+    Observed,
+    Ranged,
+    Rebuilt,
+    Recorded,
+    Skipped,
+    Told,
+    kind_of,
+)
 from duelwise.stream.lifecycle import STEPS
 from duelwise.stream.settings import StreamSettings
 from duelwise.types import AnyArray, Array
@@ -63,8 +74,8 @@ class History:
         event = recorded.event
         if isinstance(event, Asked):
             return self._wrong_question(event, recorded.seq)
-        if isinstance(event, Observed):
-            return self._wrong_array("y", event.y, self._settings.post_dim)
+        if isinstance(event, Observed | Imputed):
+            return self._wrong_context(event)
         if isinstance(event, Told) and event.outcome not in OUTCOMES:
             return f"has the outcome {event.outcome!r:.80}"
         if isinstance(event, Told | Skipped) and event.source is not None and not _is_name(event.source):
@@ -88,6 +99,15 @@ class History:
         if not self._settings.scales or ranged.settled not in (False, True):
             return f"sets ranges in a stream of edition {self._settings.edition}"
         return None if (ranged.half > 0).all() and (ranged.reach > 0).all() else "has a range without width"
+
+    def _wrong_context(self, event: Observed | Imputed) -> str | None:
+        known = np.where(np.isnan(event.y), 0.0, event.y)
+        wrong = self._wrong_array("y", known, self._settings.post_dim)
+        if wrong is None and isinstance(event, Observed) and event.x is not None:
+            wrong = self._wrong_array("x", event.x, self._settings.context_dim)
+            if wrong is None and (event.fresh is None or event.fresh.shape != event.y.shape):
+                wrong = "does not say what is new in it"
+        return wrong
 
     def _wrong_question(self, asked: Asked, seq: int) -> str | None:
         dx, dy = self._settings.context_dim, self._settings.post_dim

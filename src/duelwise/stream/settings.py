@@ -22,20 +22,25 @@ from duelwise.storage import JSON
 from duelwise.stream.candidates import LARGEST, LONGEST_NAME
 from duelwise.stream_fields import EDITION, StreamFields, setting_fields
 
-LEFT_OUT: dict[int, dict[str, JSON]] = {1: {"edition": 1}}
+LEFT_OUT: dict[int, dict[str, JSON]] = {
+    1: {"edition": 1, "recipe": "rcdp-ucb", "votes_wanted": 1, "context_ttl_seconds": 0.0}
+}
 """What a setting that is left out meant, by edition, where it is not what it means now."""
 
 _NUMBERS = (
     "exploration_width", "clip", "curvature", "regularisation",
     "corruption_budget", "delay", "norm_bound", "confidence", "feature_bound",
+    "horizon", "ramp_votes", "ramp_power", "distrust_votes",
 )  # fmt: skip
 _WORDS: dict[str, tuple[str, ...]] = {
     "estimate": tuple(ESTIMATORS),
     "features": ("observed", "predicted"),
-    "geometry": ("served", "arrived"),
+    "geometry": ("served", "arrived", "requested"),
     "link": tuple(LINKS),
     "preset": ("paper",),
     "exploration_width": ("theory", "data"),
+    "corruption_budget": ("unknown",),
+    "delay": ("unknown",),
 }
 
 
@@ -47,7 +52,7 @@ class StreamSettings(StreamFields):
     """Settings that a stream keeps for life; another set of them is another stream.
 
     `options` are a recipe's own: numbers, words, and `post_serving`, a name or
-    `{"name": "spline", "low": 0, "high": 1}`. A stream estimates in one pass unless
+    `{"name": "spline", "low": 0, "high": 1}`. A stream keeps no history of votes unless
     `estimate` says otherwise: with "full-mle" the cost of a vote grows with the votes
     learned before it, about 2d + 20 flops for each, and so do memory and snapshots.
     """
@@ -64,10 +69,19 @@ class StreamSettings(StreamFields):
             )
         if not 0 < self.vote_ttl_seconds < math.inf:
             raise InvalidInput(f"vote_ttl_seconds is {self.vote_ttl_seconds}; expected a positive number.")
+        if not 0 <= self.context_ttl_seconds < math.inf:
+            raise InvalidInput(
+                f"context_ttl_seconds is {self.context_ttl_seconds}; expected seconds, or 0 for no limit."
+            )
+        _check_size("votes_wanted", self.votes_wanted, least=1)
         if not 0 <= self.random_share <= 1:
             raise InvalidInput(f"random_share is {self.random_share}; expected a probability.")
         object.__setattr__(self, "feature_names", self._names())
-        for name in ("vote_ttl_seconds", "random_share"):  # 60 and 60.0 are one setting
+        for name in (
+            "vote_ttl_seconds",
+            "context_ttl_seconds",
+            "random_share",
+        ):  # 60 and 60.0 are one setting
             object.__setattr__(self, name, float(getattr(self, name)))
         for name, value in self.options.items():
             _check_option(name, value)
@@ -99,7 +113,13 @@ class StreamSettings(StreamFields):
 
     def start(self) -> DuelingLearner:
         """A fresh learner for one run that always serves two different candidates."""
-        options: dict[str, object] = {"estimate": "one-pass", **self.options}
+        in_one_pass = {} if self.recipe == "live" else {"estimate": "one-pass"}
+        options: dict[str, object] = {**in_one_pass, **self.options}
+        for name in ("horizon", "distrust_votes"):
+            if name in options:
+                options[name] = int(cast("float", options[name]))
+        if self.edition == 1:
+            options["provisional"] = False  # a vote waited for its context
         if "post_serving" in self.options or (self.scales and self.post_dim):
             named = self.options.get("post_serving", "spline")
             options["post_serving"] = _post_serving(named, scaled=self.scales)

@@ -36,11 +36,11 @@ def monitors(*, runs: int) -> Monitors:
 
 @inlined
 def watch(
-    m: Monitors, p: Pending, r: int, slot: int, y: Array, theta: Array, link: int, curvature: float
+    m: Monitors, p: Pending, r: int, slot: int, imputed: bool, theta: Array, link: int, curvature: float
 ) -> None:
-    """The context y (2, dy) of a served pair is known, its Δz fixed: theta (d,)."""
+    """All of a served pair is known, or φ̂ stands in for it, and its Δz is fixed: theta (d,)."""
     if m.duels.shape[0] > 0:
-        _note(m, p, r, slot, y, theta, slope(link, _product(theta, p.dz[r, slot])) < curvature)
+        _note(m, p, r, slot, imputed, theta, slope(link, _product(theta, p.dz[r, slot])) < curvature)
 
 
 @compiled
@@ -52,7 +52,7 @@ def _product(one: Array, other: Array) -> float:
 
 
 @compiled
-def _note(m: Monitors, p: Pending, r: int, slot: int, y: Array, theta: Array, is_flat: bool) -> None:
+def _note(m: Monitors, p: Pending, r: int, slot: int, imputed: bool, theta: Array, is_flat: bool) -> None:
     m.duels[r] += 1
     m.flat[r] += is_flat
     m.estimate[r] = max(m.estimate[r], _product(theta, theta))
@@ -61,11 +61,11 @@ def _note(m: Monitors, p: Pending, r: int, slot: int, y: Array, theta: Array, is
         window += 1
         first //= 2
     for side in range(2):
-        x = p.x[r, slot, side]
-        m.feature[r] = max(m.feature[r], _product(x, x) + _product(y[side], y[side]))
-        if y.shape[1] > 0:
+        x, y = p.x[r, slot, side], p.y[r, slot, side]
+        m.feature[r] = max(m.feature[r], _product(x, x) + _product(y, y))
+        if y.shape[0] > 0 and not imputed:
             apart = 0.0
-            for j in range(y.shape[1]):
-                apart += (y[side, j] - p.predicted[r, slot, side, j]) ** 2
+            for j in range(y.shape[0]):
+                apart += (y[j] - p.predicted[r, slot, side, j]) ** 2
             m.error[r, window] += math.sqrt(apart)
             m.counted[r, window] += 1

@@ -6,9 +6,20 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from duelwise.types import AnyArray, Array, Contexts, Duel, Event, Forgotten, IntArray, Snapshot, Votes
+from duelwise.types import (
+    AnyArray,
+    Array,
+    Contexts,
+    Duel,
+    Event,
+    Forgotten,
+    IntArray,
+    Snapshot,
+    Taught,
+    Votes,
+)
 
-KINDS: tuple[type[Event], ...] = (Duel, Contexts, Votes, Forgotten)
+KINDS: tuple[type[Event], ...] = (Duel, Contexts, Votes, Forgotten, Taught)
 NO_SOURCE = -1
 
 
@@ -37,14 +48,19 @@ class RawHistory:
         duels = [event for event in self.events if isinstance(event, Duel)]
         contexts = [event for event in self.events if isinstance(event, Contexts)]
         votes = [event for event in self.events if isinstance(event, Votes)]
+        taught = [event for event in self.events if isinstance(event, Taught)]
         named = [event for event in self.events if not isinstance(event, Duel)]
         pair = (self._runs, 2)
         return {
             "kind": np.array([KINDS.index(type(event)) for event in self.events], np.int64),
             "size": np.array([_size(event) for event in self.events], np.int64),
             "run": _joined([np.atleast_1d(event.run) for event in named]),
-            "round": _joined([np.atleast_1d(event.round) for event in named]),
+            "round": _joined([_rounds(event) for event in named]),
             "y": np.concatenate([np.empty((0, 2, self._post_dim)), *(event.y for event in contexts)]),
+            "imputed": np.array([event.imputed for event in contexts], np.bool_),
+            "taught_x": np.concatenate([np.empty((0, 2, self._context_dim)), *(e.x for e in taught)]),
+            "taught_y": np.concatenate([np.empty((0, 2, self._post_dim)), *(e.y for e in taught)]),
+            "wanted": np.array([event.wanted for event in duels], np.int64),
             "outcome": np.concatenate([np.empty(0), *(event.outcome for event in votes)]),
             "source": _joined([_sources(event) for event in votes]),
             "arms": np.array([event.arms for event in duels], np.int64).reshape(-1, *pair),
@@ -55,17 +71,24 @@ class RawHistory:
 
     def restore(self, state: Snapshot) -> None:
         rows, contexts, votes = (iter(range(len(state[name]))) for name in ("run", "y", "outcome"))
+        imputed, taught = iter(state["imputed"].tolist()), iter(range(len(state["taught_y"])))
         self.events, round = [], 0
         for kind, size in zip(state["kind"].tolist(), state["size"].tolist(), strict=True):
             if KINDS[kind] is Duel:
-                held = (state[name][round] for name in ("arms", "x", "predicted", "offered"))
-                self.events.append(Duel(round, *held))
+                arms, x, predicted, offered, wanted = (
+                    state[name][round] for name in ("arms", "x", "predicted", "offered", "wanted")
+                )
+                self.events.append(Duel(round, arms, x, predicted, offered, int(wanted)))
                 round += 1
                 continue
             at = [next(rows) for _ in range(size)]
             run, rounds = state["run"][at], state["round"][at]
             if KINDS[kind] is Contexts:
-                self.events.append(Contexts(run, rounds, state["y"][[next(contexts) for _ in at]]))
+                y = state["y"][[next(contexts) for _ in at]]
+                self.events.append(Contexts(run, rounds, y, next(imputed)))
+            elif KINDS[kind] is Taught:
+                own = [next(taught) for _ in at]
+                self.events.append(Taught(run, state["taught_x"][own], state["taught_y"][own]))
             elif KINDS[kind] is Votes:
                 own = [next(votes) for _ in at]
                 source: IntArray = state["source"][own]
@@ -91,7 +114,11 @@ def stacked(each: Iterable[Array], shape: tuple[int, ...]) -> Array:
 
 
 def _size(event: Event) -> int:
-    return len(event.run) if isinstance(event, Contexts | Votes) else 1
+    return len(event.run) if isinstance(event, Contexts | Votes | Taught) else 1
+
+
+def _rounds(event: Event) -> AnyArray:
+    return np.full(len(event.run), -1) if isinstance(event, Taught) else np.atleast_1d(event.round)
 
 
 def _sources(votes: Votes) -> IntArray:

@@ -29,6 +29,7 @@ from duelwise.types import (
     IntArray,
     Served,
     Snapshot,
+    Taught,
     Votes,
 )
 
@@ -123,6 +124,18 @@ class ScaledLearner:
             self._recent_contexts.append(spread_of_pairs(contexts, runs=self.runs))
         return learned
 
+    def teach(self, run: IntArray, x: Array, y: Array) -> None:
+        """φ̂ alone learns from pairs x (n, 2, dx), y (n, 2, dy), NaN where y is not known."""
+        self._let_happen(Taught(run, x, y))
+
+    def waits_for_context(self, run: int, round: int) -> bool:
+        """Whether some of y of this duel is still to come."""
+        return self.learner.waits_for_context(run, round)
+
+    def expected_context(self, run: int, round: int) -> Array:
+        """(2, dy) what φ̂ now expects, in raw numbers, where y is not known; NaN where it is."""
+        return self._y.of(np.array([run])).raw(self.learner.expected_context(run, round)[None])[0]
+
     def tell(self, votes: Votes) -> Learned:
         """Outcomes arrive."""
         return self._let_happen(votes)
@@ -155,6 +168,9 @@ class ScaledLearner:
             learned = apply(self.learner, event._replace(y=ranges.clamped(y)))
             np.add.at(self.clamped[:, self.context_dim :], event.run, ranges.outside(y).sum(axis=1))
             return learned
+        if isinstance(event, Taught):
+            y = self._y.of(event.run).scaled(event.y)
+            event = event._replace(x=self._x.of(event.run).scaled(event.x), y=y)
         return apply(self.learner, event)
 
     # -- ranges -------------------------------------------------------------------------
