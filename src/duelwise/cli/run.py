@@ -130,8 +130,8 @@ def run(
     out.print(table(standings))
     if monitors:
         out.print(monitors_table(looks))
-    write_json(json_file, lambda: as_plain(contest, standings))
-    draw(standings, title=f"{task}: {describe(contest)}", plot=plot, html=html)
+    write_json(json_file, lambda: as_plain(contest, standings, looks))
+    draw(standings, looks, title=f"{task}: {describe(contest)}", plot=plot, html=html)
     for path in (plot, html):
         if path is not None:
             out.print(f"Drew {path}", soft_wrap=True)

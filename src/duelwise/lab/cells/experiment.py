@@ -46,6 +46,7 @@ class Method:
     delay: float | Literal["unknown"] | None = None  # D, likewise
     norm_bound: float | None = None  # M, likewise
     confidence: float | None = None  # δ, likewise
+    feature_bound: float | None = None  # L, likewise
     horizon: int | None = None  # T, where a budget is unknown
     ramp_votes: float | None = None
     ramp_power: float | None = None
@@ -79,6 +80,7 @@ class Method:
             corruption_budget=_or(self.corruption_budget, PAPER_CORRUPTION),
             delay=_or(self.delay, PAPER_ERROR_BUDGET - PAPER_CORRUPTION),
             norm_bound=_or(self.norm_bound, 1.0),
+            feature_bound=_or(self.feature_bound, 1.0),
         )
         told = {k: v for k, v in self.told().items() if not (k == "delay" and self.preset == "appendix")}
         return recipe(self.name)(**cast(Options, {**reading, **place, **told}))
