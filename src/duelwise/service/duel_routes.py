@@ -18,7 +18,7 @@ from duelwise.service.service import Service
 from duelwise.service.settings import variable_of
 from duelwise.service.stream_routes import LOOK, WRITE
 from duelwise.stream.candidates import LONGEST_NAME, CandidateSet, read_candidates, read_partial
-from duelwise.stream.operations import Answer, Ask, Duel, Observe, Operation, Retract, Side, Tell
+from duelwise.stream.operations import Answer, Ask, Duel, Import, Observe, Operation, Retract, Side, Tell
 
 ASK_BODY = Decoder(schemas.AskBody)
 OBSERVE_BODY = Decoder(schemas.ObserveBody)
@@ -130,6 +130,11 @@ class DuelRoutes:
             return error
         if isinstance(item, schemas.TellItem):
             return Tell(item.ticket, item.winner, item.source)
+        if isinstance(item, schemas.ImportItem):
+            return Import(
+                item.left, item.right, item.winner, item.left_context, item.right_context, item.source,
+                item.event_id,
+            )  # fmt: skip
         return Retract(item.ticket, item.vote, item.source)
 
 
