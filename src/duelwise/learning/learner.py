@@ -44,9 +44,13 @@ class Learned(NamedTuple):
     run: IntArray  # (n,)
     round: IntArray  # (n,)
     weight: Array  # (n,)
+    dz: Array  # (n, d) the features it was learned from
+    outcome: Array  # (n,)
 
 
-NOTHING = Learned(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+NOTHING = Learned(
+    np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, 0)), np.empty(0)
+)
 
 
 class Learner(Protocol):
@@ -261,7 +265,10 @@ class DuelingLearner:
         """The same by an estimate that has no kernel."""
         fit, waiting = self.core.fit, self.core.pending
         run = np.repeat(np.arange(self.runs), np.diff(start))
-        learned = Learned(run, waiting.round[run, ready], np.empty(len(ready)))
+        learned = Learned(
+            run, waiting.round[run, ready], np.empty(len(ready)),
+            waiting.dz[run, ready], waiting.outcome[run, ready],
+        )  # fmt: skip
         for r in np.unique(run).tolist():
             arrivals = take_in(waiting, r, ready, int(start[r]), int(start[r + 1]))
             self.estimate.learn(fit, r, arrivals)

@@ -3,7 +3,7 @@
 A snapshot with another number is set aside, and the stream's log is folded again.
 """
 
-FORMAT = 2
+FORMAT = 3
 """The layout of a snapshot: raise it when a name, a shape or the meaning of a stored value changes.
 
 0.1 wrote no number, which counts as 1.

@@ -11,16 +11,20 @@ from typing import Self, cast
 
 from duelwise.errors import Conflict, DuelwiseError
 from duelwise.storage import Store, TicketRow, open_store
-from duelwise.stream import events, tickets
+from duelwise.stream import answering, editing, events, tickets
+from duelwise.stream.answering import ALL, Best, Ranking, Sight
 from duelwise.stream.candidates import Candidates, Features, check_stream_name
+from duelwise.stream.catalogue import Catalogue
 from duelwise.stream.events import Asked, Recorded
 from duelwise.stream.group_commit import MOST_AT_ONCE, GroupCommit
 from duelwise.stream.heartbeat import check_arithmetic
+from duelwise.stream.items import Put
 from duelwise.stream.lifecycle import Winner, winner_of
 from duelwise.stream.operations import (
     Answer,
     Ask,
     Duel,
+    FromCatalogue,
     Happening,
     Observe,
     Operation,
@@ -101,11 +105,12 @@ class DecisionStream:
 
     # -- deciding -----------------------------------------------------------------------
 
-    def ask(self, candidates: Candidates, *, event_id: str | None = None) -> Duel:
+    def ask(self, candidates: Candidates | FromCatalogue = ALL, *, event_id: str | None = None) -> Duel:
         """Two of the candidates to show, and the ticket of the duel.
 
-        Candidates are an array (K, dx) or records {"id": ..., "features": [...] or {name: value}}.
-        An `event_id` seen before returns the same duel.
+        Candidates are an array (K, dx), records {"id": ..., "features": [...] or {name: value}}, or
+        items of the catalogue: all of them where nothing is given. An `event_id` seen before returns
+        the same duel.
         """
         return cast("Duel", self._answer(Ask(candidates, event_id)))
 
@@ -174,7 +179,61 @@ class DecisionStream:
             raise answer
         return answer
 
+    def put_items(self, items: object) -> Put:
+        """Add items or change them: records, a .csv, .jsonl or .parquet file, a DataFrame."""
+        return editing.put_items(self._replica, items)
+
+    def withdraw_items(self, ids: Sequence[str]) -> int:
+        """Offer these items no longer; returns how many."""
+        return editing.withdraw_items(self._replica, ids)
+
+    def hold_source(self, source: str) -> bool:
+        """The votes of a source shall not count until it is released; False when they do not already."""
+        return editing.set_source(self._replica, source, held=True)
+
+    def release_source(self, source: str) -> bool:
+        """The votes of a source shall count again; False when they do already."""
+        return editing.set_source(self._replica, source, held=False)
+
     # -- looking ------------------------------------------------------------------------
+
+    def sight(self) -> Sight:
+        """What answers are read from: the state of this moment, level with the log."""
+        replica = self._replica
+        with replica.lock:
+            replica.refresh()
+            folded = replica.folded
+            return Sight(
+                self.settings, folded.believing.posterior(), folded.catalogue,
+                folded.learner.post_serving.predict, int(folded.learner.pending.out[0]),
+            )  # fmt: skip
+
+    def rank(
+        self,
+        candidates: Candidates | FromCatalogue = ALL,
+        *,
+        adjust: Sequence[str] = (),
+        level: float = 0.95,
+        limit: int | None = None,
+    ) -> Ranking:
+        """Candidates or items in order of utility, each with interval, rank range and P(best).
+
+        Features named in `adjust` are held equal.
+        """
+        return answering.rank(self.sight(), candidates, adjust=adjust, level=level, limit=limit)
+
+    def best(self, candidates: Candidates | FromCatalogue = ALL) -> Best:
+        """The one to serve without a duel."""
+        return answering.best(self.sight(), candidates)
+
+    def win_probability(self, first: Features | str, second: Features | str) -> float:
+        """The chance that a vote goes to the first: features, or ids of items."""
+        return answering.chance(self.sight(), first, second)
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The items as this process knows them."""
+        return self._replica.folded.catalogue
 
     @property
     def settings(self) -> StreamSettings:

@@ -89,7 +89,43 @@ class ClockConfirmed(NamedTuple):
     round: int = NO_ROUND
 
 
-Event = Asked | Observed | Told | Skipped | Retracted | Expired | Rebuilt | Cut | ClockConfirmed
+class ItemsPut(NamedTuple):
+    """Items were added to the catalogue, or changed: all that is known of each."""
+
+    ids: Sequence[str]
+    x: Array  # (n, dx)
+    y: Array | None = None  # (n, dy) post-serving values, where they are known already
+    known: Sequence[bool] | None = None  # (n,) of which items they are
+    groups: Sequence[str | None] | None = None
+    contents: Sequence[JSON] | None = None
+    round: int = NO_ROUND
+
+
+class ItemsWithdrawn(NamedTuple):
+    """Items are offered no longer."""
+
+    ids: Sequence[str]
+    round: int = NO_ROUND
+
+
+class SourceHeld(NamedTuple):
+    """The votes of a source do not count until it is released; a rebuild takes out what was learned."""
+
+    source: str
+    round: int = NO_ROUND
+
+
+class SourceReleased(NamedTuple):
+    """The votes of a source count again; a rebuild brings back what was held."""
+
+    source: str
+    round: int = NO_ROUND
+
+
+Event = (
+    Asked | Observed | Told | Skipped | Retracted | Expired | Rebuilt | Cut | ClockConfirmed
+    | ItemsPut | ItemsWithdrawn | SourceHeld | SourceReleased
+)  # fmt: skip
 
 KINDS: dict[str, Callable[..., Event]] = {
     "asked": Asked,
@@ -101,7 +137,17 @@ KINDS: dict[str, Callable[..., Event]] = {
     "rebuilt": Rebuilt,
     "cut": Cut,
     "clock_confirmed": ClockConfirmed,
+    "items_put": ItemsPut,
+    "items_withdrawn": ItemsWithdrawn,
+    "source_held": SourceHeld,
+    "source_released": SourceReleased,
 }
+REWRITING = ("retracted", "rebuilt", "source_held", "source_released")
+"""Kinds that say what a fold leaves out."""
+
+OF_ITEMS = ("items_put", "items_withdrawn")
+"""Kinds that make the catalogue."""
+
 _NAMES = {made: name for name, made in KINDS.items()}
 _INTEGERS = ("arms",)
 _FLOATS = ("x", "predicted", "y", "candidates")

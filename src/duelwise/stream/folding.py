@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -12,7 +12,25 @@ from duelwise.errors import StorageFailure
 from duelwise.learning.learner import DuelingLearner, Learned
 from duelwise.storage import SnapshotRow, Store, pack, unpack
 from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
-from duelwise.stream.events import Asked, Cut, Observed, Rebuilt, Recorded, Retracted, Told, decode
+from duelwise.stream.believing import Believing
+from duelwise.stream.catalogue import Catalogue
+from duelwise.stream.events import (
+    OF_ITEMS,
+    REWRITING,
+    Asked,
+    Cut,
+    ItemsPut,
+    ItemsWithdrawn,
+    Observed,
+    Rebuilt,
+    Recorded,
+    SourceHeld,
+    SourceReleased,
+    Told,
+    decode,
+    kind_of,
+)
+from duelwise.stream.leaving_out import NOTHING_LEFT_OUT, LeftOut, left_out
 from duelwise.stream.ledger import Ledger
 from duelwise.stream.progress import watched
 from duelwise.stream.settings import StreamSettings
@@ -28,15 +46,17 @@ logger = logging.getLogger("duelwise.stream")
 class Folded:
     """The learner and the ledger after event `seq`."""
 
-    def __init__(self, settings: StreamSettings, *, without: frozenset[int] = frozenset()) -> None:
+    def __init__(self, settings: StreamSettings, *, leaving_out: LeftOut = NOTHING_LEFT_OUT) -> None:
         self.settings = settings
         self.learner: DuelingLearner = settings.start()
+        self.believing = Believing(settings.context_dim + settings.post_dim)
+        self.catalogue = Catalogue(settings)
         self.ledger = Ledger()
         self.seq = 0
         self.restored_from = 0  # the snapshot it started from
-        self.without = without  # rounds whose votes are left out,
-        # and of streams that 0.2 made their contexts too: as if the duel had never been.
-        self._unserved: frozenset[int] = without if settings.edition >= 2 else frozenset()
+        self.left_out = leaving_out  # rounds and sources whose votes are left out,
+        # and of streams that 0.2 made the contexts of such rounds too: as if the duel had never been.
+        self._unserved: frozenset[int] = leaving_out.rounds if settings.edition >= 2 else frozenset()
 
     def apply(self, recorded: Recorded) -> None:
         """The next event of the log: serve, observe, tell, forget; never choose."""
@@ -50,12 +70,19 @@ class Folded:
             self._serve(event)
         elif isinstance(event, Observed):
             if event.round not in self._unserved:
-                self._note(self.learner.observe(Contexts(RUN, _one(event.round), event.y[None])))
+                learned = self.learner.observe(Contexts(RUN, _one(event.round), event.y[None]))
+                self._note(learned)
+                if before == "voted" and not len(learned.round):  # by a source that is held back
+                    self.learner.forget(0, event.round)
         elif isinstance(event, Told):
-            if event.round not in self.without:
-                self._note(self.learner.tell(Votes(RUN, _one(event.round), np.array([event.outcome]))))
+            self._hear(event, observed=before == "observed")
         elif isinstance(event, Cut):
             self._serve_nothing(event.round)
+        elif isinstance(event, ItemsPut | ItemsWithdrawn):
+            self.catalogue.take(event)
+        elif isinstance(event, SourceHeld | SourceReleased):
+            self.left_out = self.left_out.after(recorded)
+            self.ledger.unlearning_since = recorded.seq
         elif before is not None:
             self._close(event.round, recorded.seq, told=before == "told")
         self.seq = recorded.seq
@@ -68,9 +95,20 @@ class Folded:
         if asked.y is not None:
             self._note(self.learner.observe(Contexts(RUN, _one(asked.round), asked.y[None])))
 
+    def _hear(self, told: Told, *, observed: bool) -> None:
+        """A vote; one of a source that is held back leaves the duel as if nobody had voted."""
+        if told.round in self.left_out.rounds:
+            return
+        if told.source not in self.left_out.sources:
+            self._note(self.learner.tell(Votes(RUN, _one(told.round), np.array([told.outcome]))))
+        elif observed:
+            self.learner.forget(0, told.round)
+
     def _close(self, round: int, seq: int, *, told: bool) -> None:
         """Skipped, expired or retracted."""
-        if told and round not in self.without:  # no estimate can unlearn: a rebuild takes the vote out
+        if (
+            told and round not in self.left_out.rounds
+        ):  # no estimate can unlearn: a rebuild takes the vote out
             self.ledger.unlearning_since = seq
         elif round not in self._unserved:
             self.learner.forget(0, round)
@@ -90,11 +128,14 @@ class Folded:
     def _note(self, learned: Learned) -> None:
         for round, weight in zip(learned.round.tolist(), learned.weight.tolist(), strict=True):
             self.ledger.learned(round, weight)
+        self.believing.take(learned)
 
     def snapshot(self) -> SnapshotRow:
         """The whole state as bytes."""
         fields, arrays = self.ledger.snapshot()
         state = arrays | {SHARE + k: v for k, v in self.learner.snapshot().items()}
+        state |= self.believing.snapshot()
+        fields |= self.left_out.snapshot()
         return SnapshotRow(self.seq, pack(fields, state), FORMAT, ARITHMETIC)
 
     def size(self) -> int:
@@ -106,7 +147,14 @@ class Folded:
         fields, arrays = unpack(snapshot.payload)
         self.ledger.restore(fields, arrays)
         self.learner.restore({k.removeprefix(SHARE): v for k, v in arrays.items() if k.startswith(SHARE)})
+        self.believing.restore(arrays)
+        self.left_out = LeftOut.restored(fields)
         self.seq = self.restored_from = snapshot.seq
+
+    def read_catalogue(self, log: Log) -> None:
+        """Items are not in snapshots: they are read from the events that made them."""
+        for recorded in log.of_kinds(OF_ITEMS, upto=self.seq):
+            self.catalogue.take(recorded.event)
 
 
 def _one(round: int) -> IntArray:
@@ -118,8 +166,8 @@ class Log(Protocol):
 
     def events(self, *, after: int, upto: int) -> Iterable[Recorded]: ...
 
-    def rewriting(self, *, upto: int) -> Iterable[Recorded]:
-        """Only `retracted` and `rebuilt`, in order."""
+    def of_kinds(self, kinds: Sequence[str], *, upto: int) -> Iterable[Recorded]:
+        """Only events of these kinds, in order."""
         ...
 
     def snapshot(self, *, upto: int) -> SnapshotRow | None: ...
@@ -134,8 +182,8 @@ class StoredLog:
     def events(self, *, after: int, upto: int) -> Iterator[Recorded]:
         return map(decode, self._store.events(self._id, after=after, upto=upto))
 
-    def rewriting(self, *, upto: int) -> Iterator[Recorded]:
-        return map(decode, self._store.rewriting_events(self._id, upto=upto))
+    def of_kinds(self, kinds: Sequence[str], *, upto: int) -> Iterator[Recorded]:
+        return map(decode, self._store.events_of(self._id, kinds, upto=upto))
 
     def snapshot(self, *, upto: int) -> SnapshotRow | None:
         return self._store.snapshot(self._id, upto=upto, format=FORMAT, arithmetic=ARITHMETIC)
@@ -154,8 +202,8 @@ class RecordedLog:
     def events(self, *, after: int, upto: int) -> Iterable[Recorded]:
         return self._recorded[after:upto]
 
-    def rewriting(self, *, upto: int) -> Iterable[Recorded]:
-        return [r for r in self._recorded[:upto] if isinstance(r.event, Retracted | Rebuilt)]
+    def of_kinds(self, kinds: Sequence[str], *, upto: int) -> Iterable[Recorded]:
+        return [r for r in self._recorded[:upto] if kind_of(r.event) in kinds]
 
     def snapshot(self, *, upto: int) -> SnapshotRow | None:
         return None
@@ -166,7 +214,7 @@ def fold(settings: StreamSettings, log: Log, *, upto: int) -> Folded:
 
     The last rebuild in it says which retracted votes are left out.
     """
-    rewriting = list(log.rewriting(upto=upto))
+    rewriting = list(log.of_kinds(REWRITING, upto=upto))
     rebuilt = [r.event.upto for r in rewriting if isinstance(r.event, Rebuilt)]
     return _folded_without(settings, log, retracted_upto=rebuilt[-1] if rebuilt else 0, upto=upto)
 
@@ -177,10 +225,7 @@ def rebuild(settings: StreamSettings, log: Log, *, upto: int) -> Folded:
 
 
 def _folded_without(settings: StreamSettings, log: Log, *, retracted_upto: int, upto: int) -> Folded:
-    rewriting = log.rewriting(upto=retracted_upto)
-    folded = Folded(
-        settings, without=frozenset(r.event.round for r in rewriting if isinstance(r.event, Retracted))
-    )
+    folded = Folded(settings, leaving_out=left_out(log.of_kinds(REWRITING, upto=retracted_upto)))
     for recorded in watched(log.events(after=0, upto=upto), upto=upto):
         folded.apply(recorded)
     return folded
@@ -188,7 +233,7 @@ def _folded_without(settings: StreamSettings, log: Log, *, retracted_upto: int, 
 
 def load(settings: StreamSettings, log: Log, *, upto: int) -> Folded:
     """The same state as `fold`, from the newest snapshot and the events after it."""
-    folded = _restored(settings, log.snapshot(upto=upto))
+    folded = _restored(settings, log, upto=upto)
     return fold(settings, log, upto=upto) if folded is None else caught_up(folded, log, upto=upto)
 
 
@@ -205,14 +250,15 @@ def caught_up(folded: Folded, log: Log, *, upto: int) -> Folded:
 
 def _past_rebuild(settings: StreamSettings, log: Log, *, seq: int, upto: int) -> Folded:
     """A rebuild leaves a snapshot of its own; without it the log is folded anew."""
-    folded = _restored(settings, log.snapshot(upto=upto))
+    folded = _restored(settings, log, upto=upto)
     if folded is None or folded.seq < seq:
         return fold(settings, log, upto=upto)
     return caught_up(folded, log, upto=upto)
 
 
-def _restored(settings: StreamSettings, snapshot: SnapshotRow | None) -> Folded | None:
-    """The state of a snapshot; None where there is none that this version can read."""
+def _restored(settings: StreamSettings, log: Log, *, upto: int) -> Folded | None:
+    """The state of the newest snapshot; None where there is none that this version can read."""
+    snapshot = log.snapshot(upto=upto)
     if snapshot is None:
         return None
     folded = Folded(settings)
@@ -224,4 +270,5 @@ def _restored(settings: StreamSettings, snapshot: SnapshotRow | None) -> Folded 
             snapshot.seq, type(error).__name__, error,
         )  # fmt: skip
         return None
+    folded.read_catalogue(log)
     return folded

@@ -10,10 +10,17 @@ from duelwise.stream.candidates import Candidates, Features
 from duelwise.stream.lifecycle import Winner
 
 
+class FromCatalogue(NamedTuple):
+    """Items of the stream's catalogue: these, those of a group, or with neither all of them."""
+
+    ids: tuple[str, ...] | None = None
+    group: str | None = None
+
+
 class Ask(NamedTuple):
     """Which two of these shall be shown?"""
 
-    candidates: Candidates
+    candidates: Candidates | FromCatalogue
     event_id: str | None = None  # the same id again returns the same duel
 
 

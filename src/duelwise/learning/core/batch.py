@@ -179,11 +179,15 @@ def hear(
 @compiled
 def learn(
     handle: Handle[Core], estimate: Handle[Any], start: IntArray, slots: IntArray
-) -> tuple[IntArray, IntArray, Array]:
-    """Every run's estimate follows its ready duels: run, round and weight (n,) of the votes learned."""
+) -> tuple[IntArray, IntArray, Array, Array, Array]:
+    """Every run's estimate follows its ready duels.
+
+    Of the votes learned: run, round, weight (n,), Δz (n, d) and outcome (n,).
+    """
     core, held = handle.held, estimate.held
     n = slots.shape[0]
     run, round, weight = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n)
+    dz, outcome = np.empty((n, core.fit.theta.shape[1])), np.empty(n)
     for r in range(core.fit.theta.shape[0]):
         low, high = start[r], start[r + 1]
         if low == high:
@@ -193,8 +197,10 @@ def learn(
         arrivals = take_in(core.pending, r, slots, low, high)
         update(core.fit, held, r, arrivals)
         for i in range(low, high):
-            weight[i] = arrivals.weight[i - low]
-    return run, round, weight
+            weight[i], outcome[i] = arrivals.weight[i - low], arrivals.outcome[i - low]
+            for j in range(dz.shape[1]):
+                dz[i, j] = arrivals.dz[i - low, j]
+    return run, round, weight, dz, outcome
 
 
 @compiled

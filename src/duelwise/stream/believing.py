@@ -1,0 +1,58 @@
+"""What a stream believes of Θ, folded vote by vote beside the learner that chooses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from duelwise.answers import belief, foresight
+from duelwise.answers.belief import Posterior
+from duelwise.answers.foresight import Foreseen
+from duelwise.answers.settling import settling_pairs
+from duelwise.learning.core.pending import DONE, Pending
+from duelwise.learning.learner import Learned
+from duelwise.types import Array, IntArray, Snapshot
+
+
+class Believing:
+    """The posterior of a stream, and how well it foresaw the votes. Every vote counts alike, unclipped."""
+
+    def __init__(self, dim: int) -> None:
+        self._belief = belief.belief(runs=1, dim=dim)
+        self._foresight = foresight.foresight()
+
+    def take(self, learned: Learned) -> None:
+        """Votes that the learner has learned from just now."""
+        if len(learned.round):
+            chance = belief.learn(self._belief, learned.run, learned.dz, learned.outcome)
+            foresight.take(self._foresight, chance, learned.outcome)
+
+    def posterior(self) -> Posterior:
+        """Θ as it is now: copies, free of any lock."""
+        return belief.posterior(self._belief, 0)
+
+    def foreseen(self) -> Foreseen | None:
+        return foresight.foreseen(self._foresight)
+
+    def settling_pair(self, z: Array, out: Array, *, top: int) -> IntArray:
+        """(2,) the pair that helps most to settle who is best among z (K, d); Δẑ out (m, d) are asked."""
+        return settling_pairs(self._belief, z[None], out[None], top=top)[0]
+
+    def snapshot(self) -> Snapshot:
+        return {f"belief.{k}": v for k, v in belief.snapshot(self._belief).items()} | {
+            f"foresight.{k}": v for k, v in foresight.snapshot(self._foresight).items()
+        }
+
+    def restore(self, state: Snapshot) -> None:
+        def part(prefix: str) -> Snapshot:
+            return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+
+        belief.restore(self._belief, part("belief."))
+        foresight.restore(self._foresight, part("foresight."))
+
+
+def waiting_differences(pending: Pending) -> Array:
+    """(m, d) Δẑ of the duels whose vote is out, oldest first, y as φ̂ expected it."""
+    slots = np.flatnonzero((pending.state[0] != DONE) & np.isnan(pending.outcome[0]))
+    slots = slots[np.argsort(pending.round[0, slots])]
+    both = np.concatenate((pending.x[0, slots], pending.predicted[0, slots]), axis=2)
+    return both[:, 0] - both[:, 1]
