@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-long check bench docs dist oldest mutants format clean
+.PHONY: demo test test-long check bench bench-service docs dist oldest mutants format clean
 
 demo: $(READY)
 	$(BIN)/duelwise demo
@@ -25,6 +25,12 @@ bench: $(READY)
 	$(BIN)/pip install -q -c constraints.txt -e '.[bench]'
 	$(BIN)/python -m benchmarks --page docs/performance.md
 	$(BIN)/python -m benchmarks.limits --page docs/performance.md
+
+# Needs wrk and PostgreSQL: apt-get install wrk postgresql
+bench-service: $(READY)
+	$(BIN)/pip install -q -c constraints.txt -e '.[bench]'
+	$(BIN)/python -m benchmarks.stacks --page docs/decisions/the-live-path.md
+	$(BIN)/python -m benchmarks.service --page docs/performance.md
 
 # Strict: a dead link, a page outside the contents or an undocumented public name fails.
 docs: $(READY)

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import httpx
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ def candidates(count: int = 4, shift: float = 0.0) -> list[dict[str, Any]]:
 class InProcess(httpx.BaseTransport):
     """The application on an event loop of its own, for clients that know no event loop."""
 
-    def __init__(self, app: FastAPI, *, caller: str = "127.0.0.1") -> None:
+    def __init__(self, app: Starlette, *, caller: str = "127.0.0.1") -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()

@@ -54,6 +54,10 @@ class ReadOnly(DuelwiseError):
     """The stream takes no events until it is repaired, or was opened for reading."""
 
 
+class BrokenStream(DuelwiseError):
+    """A stream that cannot be opened; nothing is wrong with the others."""
+
+
 class StorageFailure(DuelwiseError, OSError):
     """The database refused or failed; what was not acknowledged may not be recorded."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 HIDDEN = {
-    "service": "sqlalchemy alembic fastapi uvicorn orjson httpx prometheus_client jinja2",
+    "service": "sqlalchemy alembic starlette msgspec uvicorn uvloop httpx prometheus_client jinja2",
     "lab": "pyarrow pandas matplotlib plotly joblib threadpoolctl",
 }
 BARE = """

@@ -7,8 +7,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import httpx
 
@@ -16,7 +18,7 @@ from duelwise.client import Client, RemoteStream
 from duelwise.errors import StorageFailure
 
 COMMAND = "from duelwise.cli import main; main()"
-START_SECONDS = 60
+START_SECONDS = 180  # the first one on a machine compiles
 
 
 def free_port() -> int:
@@ -28,26 +30,36 @@ def free_port() -> int:
 class Server:
     """`duelwise serve` on a store; can be killed and started again."""
 
-    def __init__(self, store: str, *flags: str) -> None:
+    def __init__(self, store: str, *flags: str, files: int | None = None, log: Path | None = None) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._arguments = ["serve", "--store", store, "--port", str(self.port), *flags]
+        self._files, self._log = files, log
         self._process: subprocess.Popen[bytes] | None = None
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", COMMAND, *self._arguments],
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        limit = [] if self._files is None else ["prlimit", f"--nofile={self._files}:{self._files}"]
+        with self._log.open("ab") if self._log is not None else nullcontext() as log:
+            self._process = subprocess.Popen(
+                [*limit, sys.executable, "-c", COMMAND, *self._arguments],
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                start_new_session=True,
+            )
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             try:
-                if httpx.get(f"{self.url}/healthz").status_code == 200:
+                if httpx.get(f"{self.url}/readyz").status_code == 200:
                     return
             except httpx.TransportError:
-                time.sleep(0.1)
+                pass
+            time.sleep(0.1)
             assert self._process.poll() is None, "the server ended by itself"
         raise AssertionError("the server did not start")
 
@@ -66,8 +78,8 @@ class Server:
 
 
 @contextmanager
-def serving(store: str, *flags: str) -> Iterator[Server]:
-    server = Server(store, *flags)
+def serving(store: str, *flags: str, **further: Any) -> Iterator[Server]:
+    server = Server(store, *flags, **further)
     try:
         server.start()
         yield server

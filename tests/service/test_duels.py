@@ -30,6 +30,16 @@ def test_an_event_id_seen_before_returns_the_same_duel(http: httpx.Client, meals
     assert http.get(meals).json()["counts"]["asked"] == 2
 
 
+def test_an_event_id_of_other_candidates_is_a_conflict(http: httpx.Client, meals: str) -> None:
+    ask(http, meals, event_id="order 7")
+    renamed = [{**one, "id": f"{one['id']}, new"} for one in candidates()]
+    for other in (candidates(shift=0.25), renamed, candidates(2, shift=0.1)):
+        answer = http.post(f"{meals}/ask", json={"candidates": other, "event_id": "order 7"})
+        assert answer.status_code == 409, answer.text
+        assert "'order 7'" in answer.json()["detail"]
+    assert http.get(meals).json()["counts"]["asked"] == 1
+
+
 @pytest.mark.parametrize("vote_first", [False, True])
 def test_context_and_vote_come_in_either_order(http: httpx.Client, meals: str, vote_first: bool) -> None:
     path = f"{meals}/tickets/{ask(http, meals)['ticket']}"

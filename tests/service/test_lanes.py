@@ -7,19 +7,22 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from duelwise.errors import Conflict, Overloaded, StorageFailure
-from duelwise.service.lanes import Lane
+from duelwise.service.lanes import Lane, ThreadWriter
+from duelwise.stream import StreamSettings
 from duelwise.stream.operations import Receipt, Retract
 
 
 class FakeStream:
     """Answers each ticket with itself; waits until it is let go."""
 
+    settings = StreamSettings(context_dim=1)
+
     def __init__(self) -> None:
         self.groups: list[list[str]] = []
         self.go = threading.Event()
         self.error: Exception | None = None
 
-    def run(self, operations: list[Retract]) -> list[Receipt | Conflict]:
+    def commit(self, operations: list[Retract]) -> list[Receipt | Conflict]:
         self.go.wait(10)
         self.groups.append([operation.ticket for operation in operations])
         if self.error is not None:
@@ -30,16 +33,20 @@ class FakeStream:
         ]
 
 
+async def perform(lane: Lane, tickets: list[str]) -> list[Receipt | Conflict]:
+    return await lane.perform([Retract(ticket) for ticket in tickets])
+
+
 def run(stream: FakeStream, tickets: list[list[str]], *, limit: int = 100) -> list[object]:
     """Send all requests at once while the stream is busy with the first."""
     sizes: list[int] = []
 
     async def main() -> list[object]:
         with ThreadPoolExecutor(1) as pool:
-            lane = Lane(stream, limit=limit, pool=pool, on_group=sizes.append)
-            work: list[asyncio.Future[object]] = []
+            lane = Lane(stream, ThreadWriter(pool, sizes.append), limit=limit)
+            work: list[asyncio.Task[object]] = []
             for each in tickets:
-                work.append(asyncio.ensure_future(lane.perform([Retract(ticket) for ticket in each])))
+                work.append(asyncio.create_task(perform(lane, each)))
                 await asyncio.sleep(0.01)  # the first is under way when the others come
             stream.go.set()
             done = await asyncio.gather(*work, return_exceptions=True)
@@ -82,7 +89,7 @@ def test_a_client_that_has_gone_does_not_disturb_the_others() -> None:
 
     async def main() -> list[Receipt | Conflict]:
         with ThreadPoolExecutor(1) as pool:
-            lane = Lane(stream, limit=9, pool=pool, on_group=lambda _: None)
+            lane = Lane(stream, ThreadWriter(pool, lambda _: None), limit=9)
             first = asyncio.ensure_future(lane.perform([Retract("a")]))
             await asyncio.sleep(0.01)
             gone = asyncio.ensure_future(lane.perform([Retract("b")]))

@@ -2,16 +2,15 @@
 
 import json
 import threading
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 
-from duelwise.errors import DuelwiseError, Folding
+from duelwise.errors import Folding
 from duelwise.service import ServiceSettings
 from duelwise.service.problems import respond
-from duelwise.stream import Answer, DecisionStream, Operation
+from duelwise.stream.turns import Turn
 from in_process import MEALS, candidates
 
 
@@ -147,14 +146,14 @@ class TestOverload:
         self, http: httpx.Client, meals: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         begun, go = threading.Event(), threading.Event()
-        run = DecisionStream.run
+        commit = Turn.commit
 
-        def slow(stream: DecisionStream, operations: Sequence[Operation]) -> list[Answer | DuelwiseError]:
+        def slow(turn: Turn) -> None:
             begun.set()
             go.wait(30)
-            return run(stream, operations)
+            commit(turn)
 
-        monkeypatch.setattr(DecisionStream, "run", slow)
+        monkeypatch.setattr(Turn, "commit", slow)
         body = {"candidates": candidates()}
         with ThreadPoolExecutor(1) as pool:
             batch = {"items": [{"op": "ask", **body}] * 2}
@@ -210,7 +209,8 @@ def test_a_fault_of_the_service_says_nothing_of_its_inside(
     def fail(*_: object) -> None:
         raise RuntimeError("the secret")
 
-    monkeypatch.setattr("duelwise.stream.DecisionStream.run", fail)
+    monkeypatch.setattr("duelwise.stream.replica.Replica.join", fail)
+    monkeypatch.setattr("duelwise.stream.DecisionStream.commit", fail)
     answer = http.post(f"{meals}/ask", json={"candidates": candidates()})
     assert_problem(answer, 500)
     assert "secret" not in answer.text
@@ -219,7 +219,7 @@ def test_a_fault_of_the_service_says_nothing_of_its_inside(
 
 def test_a_stream_that_is_being_folded_asks_for_patience() -> None:
     answer = respond(Folding("The log of stream 'meals' is being folded: 40 % is done.", done=0.4))
-    told = json.loads(bytes(answer.body))
-    assert (answer.status_code, told["type"]) == (503, "urn:duelwise:problem:folding")
-    assert int(answer.headers["Retry-After"]) > 0
+    told = json.loads(answer.body)
+    assert (answer.status, told["type"]) == (503, "urn:duelwise:problem:folding")
+    assert int(answer.further["retry-after"]) > 0
     assert "40 %" in told["detail"]

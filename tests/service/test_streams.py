@@ -1,10 +1,15 @@
 """Creating, listing and looking at streams over HTTP."""
 
 import json
+import threading
+import time
 
 import httpx
+import pytest
 
-from in_process import MEALS, candidates
+from duelwise.storage import Store
+from duelwise.stream_fields import setting_fields
+from in_process import MEALS, InProcess, candidates
 
 
 def test_the_same_stream_again_is_found_and_another_refused(http: httpx.Client) -> None:
@@ -19,8 +24,9 @@ def test_every_setting_reaches_the_stream(http: httpx.Client) -> None:
     wanted = {
         "context_dim": 2, "post_dim": 1, "recipe": "rcdb", "options": {"exploration_width": 0.3},
         "feature_names": ["a", "b", "c"], "vote_ttl_seconds": 60.0, "seed": 5, "random_share": 0.25,
-        "keep_candidates": True,
+        "keep_candidates": True, "edition": 1,
     }  # fmt: skip
+    assert set(wanted) == {one.name for one in setting_fields()}
     assert http.post("/v1/streams", json={"name": "all", **wanted}).json()["settings"] == wanted
 
 
@@ -81,5 +87,20 @@ def test_metrics_count_requests_and_pending_votes(http: httpx.Client, meals: str
     assert "nobody-knows" not in text
 
 
-def test_health_tells_the_number_of_streams(http: httpx.Client, meals: str) -> None:
-    assert http.get("/healthz").json()["streams"] == 1
+def test_alive_and_ready_are_two_questions(
+    http: httpx.Client, meals: str, transport: InProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deadline = time.monotonic() + 120
+    while (answer := http.get("/readyz")).status_code != 200:
+        assert answer.status_code == 503
+        assert "compiled" in answer.json()["detail"]
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert answer.json() == {"status": "ready", "streams": 1}
+
+    hang = threading.Event()
+    monkeypatch.setattr("duelwise.service.readiness.DEADLINE", 0.1)
+    monkeypatch.setattr(Store, "streams", lambda _: hang.wait(30))
+    assert http.get("/readyz").status_code == 503
+    assert http.get("/healthz").json()["status"] == "ok"
+    hang.set()

@@ -66,7 +66,7 @@ def serve(
     queue_limit: Annotated[Limit, typer.Option(help="Operations that may wait for one stream.")] = None,
 ) -> None:
     """Serve streams over HTTP until interrupted. Limits may also be set as DUELWISE_BODY_LIMIT and so on."""
-    require("fastapi", extra="service", purpose="The HTTP service")
+    require("uvicorn", extra="service", purpose="The HTTP service")
     from duelwise.service import ServiceSettings
     from duelwise.service.serving import check_reach
     from duelwise.service.serving import serve as run
@@ -84,6 +84,28 @@ def serve(
     shown = f"[{host}]" if ":" in host else host
     typer.echo(f"Serving on http://{shown}:{port} (streams at /, interface at /docs). Ctrl-C ends it.")
     run(store, settings, host=host, port=port, workers=workers)
+
+
+@app.command("warm")
+def warm_up(
+    store: Annotated[
+        str | None, typer.Option("--store", help="Also compile what the streams of this store use.")
+    ] = None,
+) -> None:
+    """Compile the learner ahead, while an image is built or before a service is started."""
+    from duelwise.stream import StreamSettings
+    from duelwise.stream.warming import kinds, warm
+
+    texts: list[str] = []
+    if store is not None:
+        with opened(store) as at:
+            texts = [row.settings for row in at.streams()]
+    for number, text in enumerate(found := kinds(texts), start=1):
+        settings = StreamSettings.from_json(text)
+        typer.echo(f"Compiling {number} of {len(found)}: {settings.recipe}, post_dim {settings.post_dim} …")
+        began = time.perf_counter()
+        warm(settings)
+        typer.echo(f"  done in {time.perf_counter() - began:.1f} s")
 
 
 def _with(settings: ServiceSettings, **limits: Limit) -> ServiceSettings:

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncGenerator
 from importlib.metadata import version
+from typing import Any
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from duelwise.errors import DuelwiseError
-from duelwise.service import schemas
+from duelwise.service import metrics, openapi, schemas
 from duelwise.service.duel_routes import DuelRoutes
+from duelwise.service.homes import Homes
 from duelwise.service.pages import page_routes
-from duelwise.service.problems import on_error, on_http_error
-from duelwise.service.routing import DirectApp, json_response
+from duelwise.service.problems import Reply, on_error, on_http_error
+from duelwise.service.routes import Call, Endpoint, Table, json_reply
 from duelwise.service.service import Service
 from duelwise.service.settings import ServiceSettings
 from duelwise.service.stream_routes import StreamRoutes
+from duelwise.service.watching import Watching
 from duelwise.storage import Store, open_store
 
 DESCRIPTION = (
@@ -30,49 +36,87 @@ DESCRIPTION = (
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def create_app(store: Store | str, settings: ServiceSettings | None = None) -> FastAPI:
+class Application(Starlette):
+    """Starlette with the document of its routes; `add_middleware` acts on every one of them."""
+
+    def __init__(self, service: Service, homes: Homes, **settings: Any) -> None:
+        self.endpoints = [
+            *DuelRoutes(service).endpoints(),
+            *StreamRoutes(service).endpoints(),
+            *_watching(service, homes),
+        ]
+        homes.serve(self.endpoints)
+        table = Middleware(
+            Table, endpoints=self.endpoints, guard=service.guard, perform=homes.perform,
+            body_limit=service.settings.body_limit,
+        )  # fmt: skip
+        super().__init__(
+            routes=[Route("/openapi.json", self._document), *page_routes(service)],
+            middleware=[Middleware(Watching, metrics=service.metrics), table],
+            exception_handlers={
+                DuelwiseError: on_error, HTTPException: on_http_error, Exception: on_error,
+            },
+            **settings,
+        )  # fmt: skip
+        self._made: dict[str, Any] | None = None
+
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI document."""
+        if self._made is None:
+            self._made = openapi.document(
+                self.endpoints, title="Duelwise", version=version("duelwise"), description=DESCRIPTION
+            )
+        return self._made
+
+    async def _document(self, _request: Request) -> Response:
+        reply = json_reply(self.openapi())
+        return Response(reply.body, media_type=reply.media_type)
+
+
+def create_app(
+    store: Store | str, settings: ServiceSettings | None = None, homes: Homes | None = None
+) -> Application:
     """A service on an open store, or on the address of one, which it then closes itself."""
     opened = open_store(store) if isinstance(store, str) else store
     service = Service(opened, settings or ServiceSettings())
+    shared = homes or Homes(0, 1)
 
     @contextlib.asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncGenerator[None]:
+    async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
+        service.readiness.compile_in_background()
         sweeping = asyncio.create_task(service.expire_for_ever())
+        await shared.open(service)
         yield
         sweeping.cancel()
-        service.streams.close()
+        await shared.close()
+        service.close()
         if isinstance(store, str):
             opened.close()
 
-    app = DirectApp(
-        service.metrics,
-        title="Duelwise",
-        version=version("duelwise"),
-        description=DESCRIPTION,
-        lifespan=lifespan,
-    )
+    app = Application(service, shared, lifespan=lifespan)
     app.state.service = service
-    StreamRoutes(service).add_to(app)
-    DuelRoutes(service).add_to(app)
-    _add_watching(service, app)
-    app.router.routes.extend(page_routes(service))
-    app.add_exception_handler(DuelwiseError, on_error)
-    app.add_exception_handler(HTTPException, on_http_error)
-    app.add_exception_handler(Exception, on_error)
     return app
 
 
-def _add_watching(service: Service, app: DirectApp) -> None:
-    async def health(_request: Request) -> Response:
-        """Whether the service and its database answer."""
-        rows = await service.streams.run(service.streams.store.streams)
-        return json_response({"status": "ok", "version": app.version, "streams": len(rows)})
+def _watching(service: Service, homes: Homes) -> list[Endpoint]:
+    async def health(_call: Call) -> Reply:
+        """Whether the service is alive; asks nobody else."""
+        return json_reply(schemas.HealthAnswer("ok", version("duelwise")))
 
-    async def metrics(request: Request) -> Response:
-        """Counters and gauges for Prometheus."""
-        await service.guard.check(request, "read")
-        await service.streams.all()  # a stream that no request has opened yet is counted too
-        return Response(await service.streams.run(service.metrics.text), media_type=METRICS_TYPE)
+    async def ready(_call: Call) -> Reply:
+        """Whether the database answers and the learner is compiled."""
+        return json_reply(schemas.ReadyAnswer("ready", await service.readiness.check()))
 
-    app.add("GET", "/healthz", health, answer=schemas.HealthAnswer, refusals=(503,))
-    app.add("GET", "/metrics", metrics, answer=None, refusals=(401, 403, 503), media_type="text/plain")
+    async def metrics_page(_call: Call) -> Reply:
+        """Counters and gauges for Prometheus. Opens no stream and waits for none."""
+        counts = await homes.counts()
+        store = service.streams.store
+        rows = await service.streams.run(store.streams)
+        pending = await service.streams.run(store.pending)
+        return Reply(200, metrics.text(counts, rows, pending, at=time.time()), METRICS_TYPE)
+
+    return [
+        Endpoint("GET", "/healthz", health, None, schemas.HealthAnswer, ()),
+        Endpoint("GET", "/readyz", ready, None, schemas.ReadyAnswer, (503,)),
+        Endpoint("GET", "/metrics", metrics_page, "read", None, (401, 403, 503), media_type="text/plain"),
+    ]

@@ -10,13 +10,11 @@ import ipaddress
 import math
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from hashlib import sha256
 from typing import Literal
 from urllib.parse import urlsplit
-
-from starlette.requests import Request
 
 from duelwise.errors import Forbidden, InvalidInput, Unauthorised, unknown_name
 from duelwise.storage import KeyRow, Store
@@ -26,6 +24,11 @@ RANK: dict[str, int] = {"read": 0, "write": 1, "admin": 2}
 """read looks; write also asks, observes, tells and retracts; admin also creates and closes."""
 
 TOKEN_BYTES = 32  # 256 bits: a plain hash cannot be searched
+SLOWED_SECONDS = 0.1  # between two answers to wrong keys from one address,
+SLOWED_MOST = 5.0  # and the longest that one of them waits
+ADDRESSES_KEPT = 10_000  # with wrong keys; then all are forgiven
+
+Headers = Mapping[bytes, bytes]
 
 
 def add_key(store: Store, *, name: str, role: str, stream: str | None, at: float) -> str:
@@ -66,25 +69,46 @@ class Guard:
         self._keys: list[KeyRow] = []
         self._looked_at = -math.inf
         self._lock = asyncio.Lock()
+        self._wrong: dict[str, float] = {}  # when an address may get its next refusal
 
-    async def check(self, request: Request, role: Role, stream: str | None = None) -> None:
-        """Refuse a request whose key does not allow the role on the stream (None: on all of them)."""
-        key = await self.key_of(request)
-        if key is None:
-            return
-        if RANK[key.role] < RANK[role]:
-            raise Forbidden(f"The key {key.name!r} has the role {key.role}; this needs {role}.")
-        if key.stream is not None and stream != key.stream:
-            raise Forbidden(f"The key {key.name!r} is for the stream {key.stream!r} alone.")
+    async def check(
+        self, address: str, headers: Headers, role: Role, stream: str | None, *, filtered: bool = False
+    ) -> KeyRow | None:
+        """The key of a request, if it allows the role on the stream (None: on all of them).
 
-    async def key_of(self, request: Request) -> KeyRow | None:
-        """The key of this request; None where no keys are in use and the caller is on this machine."""
+        `filtered`: the answer will hold only what the key may see. None where no keys are in use
+        and the caller is on this machine.
+        """
         if self._clock() - self._looked_at > self._refresh_seconds:
             await self._look()
-        if self._keys:
-            return self._find(_token(request))
-        _check_local(request)
-        return None
+        try:
+            key = self._key_of(address, headers)
+        except Unauthorised:
+            await self._slow_down(address)
+            raise
+        if key is None:
+            return None
+        if RANK[key.role] < RANK[role]:
+            raise Forbidden(f"The key {key.name!r} has the role {key.role}; this needs {role}.")
+        if key.stream is not None and stream != key.stream and not filtered:
+            raise Forbidden(f"The key {key.name!r} is for the stream {key.stream!r} alone.")
+        return key
+
+    def _key_of(self, address: str, headers: Headers) -> KeyRow | None:
+        if not self._keys:
+            _check_local(address, headers.get(b"host", b""))
+            return None
+        return self._find(_token(headers))
+
+    async def _slow_down(self, address: str) -> None:
+        """Wrong keys from one address are answered one after another, however many come at once."""
+        if len(self._wrong) >= ADDRESSES_KEPT:
+            self._wrong.clear()
+        now = self._clock()
+        turn = max(now, self._wrong.get(address, 0.0))
+        self._wrong[address] = turn + SLOWED_SECONDS
+        if turn > now:
+            await asyncio.sleep(min(turn - now, SLOWED_MOST))
 
     def look_again(self) -> None:
         """Read the keys anew with the next request."""
@@ -107,9 +131,9 @@ class Guard:
         return found
 
 
-def _token(request: Request) -> str:
+def _token(headers: Headers) -> str:
     """The token of a bearer header; browsers send it as the password of a basic one."""
-    scheme, _, value = request.headers.get("authorization", "").partition(" ")
+    scheme, _, value = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
     if scheme.lower() == "bearer" and value:
         return value.strip()
     if scheme.lower() == "basic":
@@ -120,29 +144,28 @@ def _token(request: Request) -> str:
     raise Unauthorised("There is no token; this service has keys and expects one with each request.")
 
 
-def _check_local(request: Request) -> None:
+@lru_cache(maxsize=1024)
+def _is_local(address: str, host: bytes) -> bool:
+    return is_loopback(address) and is_loopback(_name_of(host))
+
+
+def _check_local(address: str, host: bytes) -> None:
     """Without keys only this machine is served, under a name of this machine.
 
     The name matters: a web page whose own name was made to point here could otherwise read along.
     """
-    caller = request.client.host if request.client else ""
-    if not is_loopback(caller):
-        raise Forbidden(
-            f"This service has no keys and answers this machine alone, not {caller}. "
-            "`duelwise keys add` makes a key."
-        )
-    host = _name_of(request.headers.get("host", ""))
-    if not is_loopback(host):
-        raise Forbidden(
-            f"This service has no keys and answers only as localhost, not as {host[:100]!r}. "
-            "`duelwise keys add` makes a key."
-        )
+    if _is_local(address, host):
+        return
+    who = address if not is_loopback(address) else f"the name {_name_of(host)[:100]!r}"
+    raise Forbidden(
+        f"This service has no keys and answers this machine alone, as localhost, not {who}. "
+        "`duelwise keys add` makes a key."
+    )
 
 
-@lru_cache(maxsize=1024)
-def _name_of(host: str) -> str:
+def _name_of(host: bytes) -> str:
     """The host header without its port."""
     try:
-        return urlsplit(f"//{host}").hostname or ""
+        return urlsplit(f"//{host.decode('latin-1')}").hostname or ""
     except ValueError:
         return ""

@@ -2,164 +2,198 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Annotated
 
-from fastapi import Path
-from pydantic import TypeAdapter
-from starlette.requests import Request
-from starlette.responses import Response
+import numpy as np
+from msgspec.json import Decoder
 
-from duelwise.errors import DuelwiseError, TooLarge
+from duelwise.errors import DuelwiseError, InvalidInput, TooLarge
 from duelwise.service import schemas
-from duelwise.service.bodies import FeatureNames, parse, parse_item
+from duelwise.service.decoding import decode
 from duelwise.service.lanes import Lane
-from duelwise.service.problems import problem
-from duelwise.service.routing import DirectApp, json_response
+from duelwise.service.problems import Reply, problem
+from duelwise.service.routes import Call, Endpoint, json_reply
 from duelwise.service.service import Service
 from duelwise.service.settings import variable_of
-from duelwise.service.stream_routes import LOOK, WRITE, Name
+from duelwise.service.stream_routes import LOOK, WRITE
+from duelwise.stream.candidates import LONGEST_NAME, CandidateSet, read_candidates, read_features
 from duelwise.stream.operations import Answer, Ask, Duel, Observe, Operation, Retract, Side, Tell
 
-Ticket = Annotated[str, Path(pattern=schemas.TICKET_PATTERN)]
-
-ASK_BODY = TypeAdapter(schemas.AskBody)
-OBSERVE_BODY = TypeAdapter(schemas.ObserveBody)
-TELL_BODY = TypeAdapter(schemas.TellBody)
-BATCH_BODY = TypeAdapter(schemas.RawBatch)
-ITEM: TypeAdapter[schemas.Item] = TypeAdapter(schemas.CheckedItem)
+ASK_BODY = Decoder(schemas.AskBody)
+OBSERVE_BODY = Decoder(schemas.ObserveBody)
+TELL_BODY = Decoder(schemas.TellBody)
+BATCH_BODY = Decoder(schemas.BatchBody)
+ITEM: Decoder[schemas.Item] = Decoder(schemas.Item)
+_ID = re.compile(schemas.ID_PATTERN)
+_LENGTHS = set(range(1, LONGEST_NAME + 1))
 
 
 class DuelRoutes:
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    def add_to(self, app: DirectApp) -> None:
+    def endpoints(self) -> list[Endpoint]:
         one, ticket = "/v1/streams/{name}", "/v1/streams/{name}/tickets/{ticket}"
         about_ticket = (*WRITE, 409, 410)
-        app.add("POST", one + "/ask", self.ask, body=schemas.AskBody, answer=schemas.DuelAnswer,
-                   status=201, refusals=WRITE)  # fmt: skip
-        app.add("POST", one + "/batch", self.batch, body=schemas.BatchBody, answer=schemas.BatchAnswer,
-                   refusals=WRITE)  # fmt: skip
-        app.add("GET", ticket, self.show, answer=schemas.TicketAnswer, refusals=LOOK)
-        app.add("POST", ticket + "/observe", self.observe, body=schemas.ObserveBody,
-                   answer=schemas.ReceiptAnswer, refusals=about_ticket)  # fmt: skip
-        app.add("POST", ticket + "/tell", self.tell, body=schemas.TellBody,
-                   answer=schemas.ReceiptAnswer, refusals=about_ticket)  # fmt: skip
-        app.add("POST", ticket + "/retract", self.retract, answer=schemas.ReceiptAnswer,
-                   refusals=(*LOOK, 409, 410))  # fmt: skip
+        return [
+            Endpoint("POST", one + "/ask", self.ask, "write", schemas.DuelAnswer, (*WRITE, 409),
+                     status=201, body=schemas.AskBody, at_home=True),
+            Endpoint("POST", one + "/batch", self.batch, "write", schemas.BatchAnswer, WRITE,
+                     body=schemas.BatchBody, at_home=True),
+            Endpoint("GET", ticket, self.show, "read", schemas.TicketAnswer, LOOK, at_home=True),
+            Endpoint("POST", ticket + "/observe", self.observe, "write", schemas.ReceiptAnswer,
+                     about_ticket, body=schemas.ObserveBody, at_home=True),
+            Endpoint("POST", ticket + "/tell", self.tell, "write", schemas.ReceiptAnswer,
+                     about_ticket, body=schemas.TellBody, at_home=True),
+            Endpoint("POST", ticket + "/retract", self.retract, "write", schemas.ReceiptAnswer,
+                     (*LOOK, 409, 410), at_home=True),
+        ]  # fmt: skip
 
-    async def ask(self, request: Request, name: Name) -> Response:
+    async def ask(self, call: Call) -> Reply:
         """Which two of these candidates shall be shown? An event_id seen before returns the same duel."""
-        lane = await self._service.enter(request, name, "write")
-        body = parse(ASK_BODY, await self._service.body(request), _names(lane))
-        return await self._perform(lane, self._ask_of(body), 201)
+        lane = await self._service.streams.lane(call.name)
+        body = await self._service.decoded(ASK_BODY, call.body, lane.names)
+        return await _perform(lane, self._ask_of(body, lane), 201)
 
-    async def observe(self, request: Request, name: Name, ticket: Ticket) -> Response:
+    async def observe(self, call: Call) -> Reply:
         """What became known of the two after serving; the same again changes nothing."""
-        lane = await self._service.enter(request, name, "write")
-        body = parse(OBSERVE_BODY, await self._service.body(request), _names(lane))
-        return await self._perform(lane, Observe(ticket, body["left"], body["right"]))
+        lane = await self._service.streams.lane(call.name)
+        body = await self._service.decoded(OBSERVE_BODY, call.body, lane.names)
+        return await _perform(lane, _observe_of(call.ticket, body, lane))
 
-    async def tell(self, request: Request, name: Name, ticket: Ticket) -> Response:
+    async def tell(self, call: Call) -> Reply:
         """Which of the two won; the same again changes nothing, another winner is a conflict."""
-        lane = await self._service.enter(request, name, "write")
-        body = parse(TELL_BODY, await self._service.body(request), {})
-        return await self._perform(lane, Tell(ticket, body["winner"], body.get("source")))
+        lane = await self._service.streams.lane(call.name)
+        body = await self._service.decoded(TELL_BODY, call.body, {})
+        return await _perform(lane, Tell(call.ticket, body.winner, body.source))
 
-    async def retract(self, request: Request, name: Name, ticket: Ticket) -> Response:
+    async def retract(self, call: Call) -> Reply:
         """The duel's vote shall not count, whether or not it has come."""
-        lane = await self._service.enter(request, name, "write")
-        return await self._perform(lane, Retract(ticket))
+        lane = await self._service.streams.lane(call.name)
+        return await _perform(lane, Retract(call.ticket))
 
-    async def show(self, request: Request, name: Name, ticket: Ticket) -> Response:
+    async def show(self, call: Call) -> Reply:
         """A ticket's state and how it came to it."""
-        lane = await self._service.enter(request, name, "read")
-        found = await self._service.streams.run(lambda: lane.stream.ticket(ticket))
-        answer: schemas.TicketAnswer = {
-            "ticket": found.ticket,
-            "state": found.state,
-            "asked_at": found.asked_at,
-            "left": _side(found.left),
-            "right": _side(found.right),
-            "winner": found.winner,
-            "source": found.source,
-            "history": [
-                {"seq": event.seq, "at": event.at, "kind": event.kind, "details": event.details}
-                for event in found.history
-            ],
-        }
-        return json_response(answer)
+        lane = await self._service.streams.lane(call.name)
+        found = await self._service.streams.run(lambda: lane.stream.ticket(call.ticket))
+        history = [
+            schemas.Happening(event.seq, event.at, event.kind, dict(event.details)) for event in found.history
+        ]
+        return json_reply(
+            schemas.TicketAnswer(
+                found.ticket, found.state, found.asked_at, _side(found.left), _side(found.right),
+                found.winner, found.source, history,
+            )
+        )  # fmt: skip
 
-    async def batch(self, request: Request, name: Name) -> Response:
+    async def batch(self, call: Call) -> Reply:
         """Many operations in one transaction: each is taken or refused on its own, in order."""
-        lane = await self._service.enter(request, name, "write")
-        items = parse(BATCH_BODY, await self._service.body(request), {})["items"]
+        lane = await self._service.streams.lane(call.name)
+        items = (await self._service.decoded(BATCH_BODY, call.body, lane.names)).items
         settings = self._service.settings
         limit = min(settings.batch_limit, settings.queue_limit)  # more than may wait could never be taken
         if len(items) > limit:
             raise TooLarge(
                 f"The batch has {len(items)} items; at most {limit} ({variable_of('batch_limit')})."
             )
-        read = [self._operation(item, lane) for item in items]
+        for position, item in enumerate(items):
+            if bytes(item)[:1] != b"{":
+                raise InvalidInput(f"items, number {position} is no object; expected an operation.")
+        read = [self._operation(bytes(item), lane) for item in items]
         operations = [item for item in read if not isinstance(item, DuelwiseError)]
         outcomes = iter(await lane.perform(operations) if operations else [])
         results = [_result(item if isinstance(item, DuelwiseError) else next(outcomes)) for item in read]
-        return json_response({"results": results})
+        return json_reply(schemas.BatchAnswer(results))
 
-    async def _perform(self, lane: Lane, operation: Operation, status: int = 200) -> Response:
-        outcome = (await lane.perform((operation,)))[0]
-        if isinstance(outcome, DuelwiseError):
-            raise outcome
-        return json_response(_answer(outcome), status)
-
-    def _ask_of(self, body: schemas.AskBody) -> Ask:
+    def _ask_of(self, body: schemas.AskBody, lane: Lane) -> Ask:
         limit = self._service.settings.candidate_limit
-        if len(body["candidates"]) > limit:
+        if len(body.candidates) > limit:
             raise TooLarge(
-                f"There are {len(body['candidates'])} candidates; at most {limit} "
+                f"There are {len(body.candidates)} candidates; at most {limit} "
                 f"({variable_of('candidate_limit')})."
             )
-        return Ask(body["candidates"], body.get("event_id"))
+        return Ask(_candidates(body.candidates, lane), body.event_id)
 
-    def _operation(self, content: object, lane: Lane) -> Operation | DuelwiseError:
+    def _operation(self, content: bytes, lane: Lane) -> Operation | DuelwiseError:
         """What one item of a batch asks for, or why it cannot be taken."""
         try:
-            item = parse_item(ITEM, content, _names(lane))
-            if item["op"] == "ask":
-                return self._ask_of(item)
+            item = decode(ITEM, content, lane.names)
+            if isinstance(item, schemas.AskItem):
+                return self._ask_of(item, lane)
+            if isinstance(item, schemas.ObserveItem):
+                return _observe_of(item.ticket, item, lane)
         except DuelwiseError as error:
             return error
-        if item["op"] == "observe":
-            return Observe(item["ticket"], item["left"], item["right"])
-        if item["op"] == "tell":
-            return Tell(item["ticket"], item["winner"], item.get("source"))
-        return Retract(item["ticket"])
+        if isinstance(item, schemas.TellItem):
+            return Tell(item.ticket, item.winner, item.source)
+        return Retract(item.ticket)
 
 
-def _names(lane: Lane) -> FeatureNames:
-    after: Sequence[str] = lane.stream.settings.post_names
-    return {"features": lane.stream.settings.context_names, "left": after, "right": after}
+def _candidates(offered: list[schemas.Candidate], lane: Lane) -> CandidateSet:
+    """The checked candidates: what is refused is refused before it waits for the stream."""
+    ids = tuple([one.id for one in offered])
+    _check_ids(ids)
+    try:
+        x = np.array([one.features for one in offered], dtype=np.float64)
+    except (TypeError, ValueError):  # features by name, or not as many for each
+        x = np.empty(0)
+    names = lane.names["features"]
+    if x.shape == (len(ids), len(names)) and len(set(ids)) == len(ids):
+        return CandidateSet(x, ids)
+    return read_candidates([{"id": one.id, "features": one.features} for one in offered], names)
+
+
+def _check_ids(ids: Sequence[str]) -> None:
+    """All ids at a glance; one by one where something is suspicious."""
+    text, lengths = "".join(ids), set(map(len, ids))
+    if text.isascii() and text.isprintable() and " " not in text and lengths <= _LENGTHS:
+        return
+    for position, id in enumerate(ids):
+        if not _ID.match(id):
+            raise InvalidInput(
+                f"candidate {position}, id is {id!r:.80}; expected 1 to {LONGEST_NAME} printable ASCII "
+                "characters, no space at either end."
+            )
+
+
+def _observe_of(ticket: str, body: schemas.ObserveBody | schemas.ObserveItem, lane: Lane) -> Observe:
+    """The checked contexts: what is refused is refused before it waits for the stream."""
+    names = lane.names["left"]
+    return Observe(
+        ticket,
+        read_features(body.left, names, "the left candidate's context"),
+        read_features(body.right, names, "the right candidate's context"),
+    )
+
+
+async def _perform(lane: Lane, operation: Operation, status: int = 200) -> Reply:
+    (outcome,) = await lane.perform((operation,))
+    if isinstance(outcome, DuelwiseError):
+        raise outcome
+    return json_reply(_answer(outcome), status)
 
 
 def _side(side: Side) -> schemas.Side:
-    return {"id": side.id, "index": side.index}
+    return schemas.Side(side.id, side.index)
 
 
 def _answer(outcome: Answer) -> schemas.DuelAnswer | schemas.ReceiptAnswer:
     if isinstance(outcome, Duel):
-        return {
-            "ticket": outcome.ticket,
-            "left": _side(outcome.left),
-            "right": _side(outcome.right),
-            "model_version": outcome.model_version,
-            "probability": outcome.probability,
-        }
-    return {"ticket": outcome.ticket, "state": outcome.state, "changed": outcome.changed}
+        return schemas.DuelAnswer(
+            outcome.ticket, _side(outcome.left), _side(outcome.right),
+            outcome.model_version, outcome.probability,
+        )  # fmt: skip
+    return schemas.ReceiptAnswer(outcome.ticket, outcome.state, outcome.changed)
 
 
-def _result(outcome: Answer | DuelwiseError) -> dict[str, object]:
+def _result(outcome: Answer | DuelwiseError) -> object:
     if isinstance(outcome, DuelwiseError):
         said = problem(outcome)
-        return {"status": said["status"], "problem": said}
-    return {"status": 201 if isinstance(outcome, Duel) else 200, **_answer(outcome)}
+        return schemas.ProblemResult(said["status"], said)
+    if isinstance(outcome, Duel):
+        return schemas.AskResult(
+            201, outcome.ticket, _side(outcome.left), _side(outcome.right),
+            outcome.model_version, outcome.probability,
+        )  # fmt: skip
+    return schemas.ReceiptResult(200, outcome.ticket, outcome.state, outcome.changed)

@@ -1,111 +1,197 @@
-"""Group commit: requests that wait for one stream share its next transaction."""
+"""Group commit: requests that wait for a stream share its next transaction."""
 
 from __future__ import annotations
 
 import asyncio
+import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import NamedTuple
 
 from duelwise.errors import DuelwiseError, Overloaded
+from duelwise.storage import Store
 from duelwise.stream import DecisionStream
+from duelwise.stream.group_commit import MOST_AT_ONCE
 from duelwise.stream.operations import Answer, Operation
+from duelwise.stream.turns import Turn, begin_turn
 
-GROUP = 512  # operations of one transaction
-PAUSE = 0.003  # seconds that a group waits at most for as many operations as the last one had
+LONGEST_GATHERING = 0.005  # seconds
 
 Outcomes = list[Answer | DuelwiseError]
 
 
-class _Waiting(NamedTuple):
+class Waiting(NamedTuple):
+    """The operations of one request."""
+
     operations: Sequence[Operation]
     outcomes: asyncio.Future[Outcomes]
 
 
 class Lane:
-    """A stream and the operations that wait for it, in the order they came.
+    """A stream and the operations that wait for it, in the order they came."""
 
-    While one group is being written, the next one gathers: the more clients, the more
-    operations share one commit. On a fast disk a group would be written before the answers of
-    the last have brought new requests, so under load a group waits a moment for them: a
-    transaction costs as much work as several operations.
-    """
-
-    def __init__(
-        self, stream: DecisionStream, *, limit: int, pool: Executor, on_group: Callable[[int], None]
-    ) -> None:
+    def __init__(self, stream: DecisionStream, writer: GroupWriter, *, limit: int) -> None:
         self.stream = stream
-        self._limit, self._pool, self._on_group = limit, pool, on_group
-        self._queue: deque[_Waiting] = deque()
-        self._worker: asyncio.Task[None] | None = None
+        after = stream.settings.post_names
+        self.names = {"features": stream.settings.context_names, "left": after, "right": after}
+        self._writer, self._limit = writer, limit
+        self.queue: deque[Waiting] = deque()
         self.waiting = 0  # operations not yet answered
-        self._wanted = 0  # how many are waited for,
-        self._enough: asyncio.Future[None] | None = None  # and what is told when they are there
 
-    async def perform(self, operations: Sequence[Operation]) -> Outcomes:
+    def perform(self, operations: Sequence[Operation]) -> asyncio.Future[Outcomes]:
         """An answer or an error for each operation, once it is durable."""
-        if self.waiting + len(operations) > self._limit:
+        count = len(operations)
+        if self.waiting + count > self._limit:
             raise Overloaded(
                 f"{self.waiting} operations wait for this stream already; at most {self._limit} may."
             )
-        waiting = _Waiting(operations, asyncio.get_running_loop().create_future())
-        self._queue.append(waiting)
-        self.waiting += len(operations)
-        if self._enough is not None and self.waiting >= self._wanted and not self._enough.done():
-            self._enough.set_result(None)
-        if self._worker is None:
-            self._worker = asyncio.create_task(self._work())
-        return await waiting.outcomes
-
-    async def _work(self) -> None:
-        loop = asyncio.get_running_loop()
-        operations: list[Operation] = []
-        while self._queue:
-            group = self._next_group()
-            operations = [operation for waiting in group for operation in waiting.operations]
-            self._on_group(len(operations))
-            try:
-                outcomes = await loop.run_in_executor(self._pool, self.stream.run, operations)
-            except Exception as error:
-                for waiting in group:
-                    if not waiting.outcomes.done():  # its client may have gone
-                        waiting.outcomes.set_exception(error)
-            else:
-                _hand_out(group, outcomes)
-            self.waiting -= len(operations)
-            if len(operations) > 1:
-                await self._gather(len(operations))
-        self._worker = None
-
-    async def _gather(self, wanted: int) -> None:
-        """Wait a moment until that many operations are there."""
-        loop = asyncio.get_running_loop()
-        self._wanted, self._enough = wanted, loop.create_future()
-        late = loop.call_later(PAUSE, self._stop_waiting, self._enough)
-        if self.waiting < wanted:
-            await self._enough
-        late.cancel()
-        self._enough = None
-
-    @staticmethod
-    def _stop_waiting(enough: asyncio.Future[None]) -> None:
-        if not enough.done():
-            enough.set_result(None)
-
-    def _next_group(self) -> list[_Waiting]:
-        group = [self._queue.popleft()]
-        size = len(group[0].operations)
-        while self._queue and size + len(self._queue[0].operations) <= GROUP:
-            group.append(self._queue.popleft())
-            size += len(group[-1].operations)
-        return group
+        outcomes: asyncio.Future[Outcomes] = asyncio.get_running_loop().create_future()
+        self.queue.append(Waiting(operations, outcomes))
+        self.waiting += count
+        self._writer.added(self, count)
+        return outcomes
 
 
-def _hand_out(group: Sequence[_Waiting], outcomes: Outcomes) -> None:
-    start = 0
-    for waiting in group:
-        end = start + len(waiting.operations)
-        if not waiting.outcomes.done():
-            waiting.outcomes.set_result(outcomes[start:end])
-        start = end
+class Group(NamedTuple):
+    """What one lane gives to a transaction."""
+
+    lane: Lane
+    waiting: list[Waiting]
+
+    @property
+    def operations(self) -> list[Operation]:
+        return [one for waiting in self.waiting for one in waiting.operations]
+
+    def hand_out(self, outcomes: Outcomes | Exception) -> int:
+        """Answer everyone; returns how many operations there were."""
+        start = 0
+        for waiting in self.waiting:
+            end = start + len(waiting.operations)
+            if not waiting.outcomes.done():  # its client may have gone
+                if isinstance(outcomes, Exception):
+                    waiting.outcomes.set_exception(outcomes)
+                else:
+                    waiting.outcomes.set_result(outcomes[start:end])
+            start = end
+        self.lane.waiting -= start
+        return start
+
+
+def take(lane: Lane) -> Group:
+    """The oldest requests of a lane, as many as fit into one transaction."""
+    group = [lane.queue.popleft()]
+    size = len(group[0].operations)
+    while lane.queue and size + len(lane.queue[0].operations) <= MOST_AT_ONCE:
+        group.append(lane.queue.popleft())
+        size += len(group[-1].operations)
+    return Group(lane, group)
+
+
+class GroupWriter(ABC):
+    """Writes what waits in one lane or several, one transaction after another.
+
+    An idle writer begins with the requests that can be read at this moment. While it writes, the
+    next group gathers. Those who were just answered may be about to come again, and another
+    transaction would make them wait for all of it: so a group that has gathered waits for as many
+    more as were answered, at most half as long as the last transaction took.
+    """
+
+    def __init__(self, pool: Executor, on_group: Callable[[int], None]) -> None:
+        self._pool, self._on_group = pool, on_group
+        self._ready: dict[Lane, None] = {}  # lanes in which something waits, in the order they came
+        self._count = 0  # operations in them
+        self._wanted = 0  # and how many are waited for,
+        self._gathering: asyncio.TimerHandle | None = None  # until then
+        self._is_busy = False  # a transaction is under way or about to begin
+
+    def added(self, lane: Lane, count: int) -> None:
+        self._ready[lane] = None
+        self._count += count
+        if not self._is_busy:
+            self._is_busy = True
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._begin, loop)
+        elif self._gathering is not None and self._count >= self._wanted:
+            self._gathering.cancel()
+            self._gathering = None
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._begin, loop)
+
+    @abstractmethod
+    def _start(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
+        """Write the groups; `_finish` is called on the event loop afterwards."""
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._gathering = None
+        groups = [take(lane) for lane in self._ready]
+        self._ready = {lane: None for lane in self._ready if lane.queue}
+        self._count -= sum(len(waiting.operations) for group in groups for waiting in group.waiting)
+        self._start(groups, loop)
+
+    def _finish(
+        self, groups: list[Group], outcomes: Sequence[Outcomes | Exception], took: float,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:  # fmt: skip
+        size = sum(group.hand_out(each) for group, each in zip(groups, outcomes, strict=True))
+        self._on_group(size)
+        if not self._count:
+            self._is_busy = False
+            return
+        self._wanted = self._count + size
+        self._gathering = loop.call_later(min(took / 2, LONGEST_GATHERING), self._begin, loop)
+
+
+class ThreadWriter(GroupWriter):
+    """Leaves all of a transaction to a thread, which may wait for the stream's lock."""
+
+    def _start(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
+        self._pool.submit(self._write, groups, loop)
+
+    def _write(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
+        began = time.perf_counter()
+        outcomes = [_committed(group) for group in groups]
+        loop.call_soon_threadsafe(self._finish, groups, outcomes, time.perf_counter() - began, loop)
+
+
+class TurnWriter(ThreadWriter):
+    """For a store with one writer: all streams share a transaction, and only its commit needs a thread.
+
+    A second thread that decides would want the interpreter whenever the event loop has it; handing
+    it to and fro costs more than deciding. When another process is at the file, or a stream has to
+    catch up first, a thread does all of it, and the waiting too.
+    """
+
+    def __init__(self, store: Store, pool: Executor, on_group: Callable[[int], None]) -> None:
+        super().__init__(pool, on_group)
+        self._store = store
+
+    def _start(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            turn = begin_turn(self._store, [(group.lane.stream, group.operations) for group in groups])
+        except Exception:  # whatever it is, each stream by itself will say it, or wait for it
+            super()._start(groups, loop)
+        else:
+            self._pool.submit(self._commit, turn, groups, loop)
+
+    def _commit(self, turn: Turn, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
+        began = time.perf_counter()
+        try:
+            turn.commit()
+        except Exception as error:
+            outcomes = [error] * len(groups)
+            loop.call_soon_threadsafe(self._finish, groups, outcomes, time.perf_counter() - began, loop)
+        else:
+            loop.call_soon_threadsafe(self._learn, turn, groups, time.perf_counter() - began, loop)
+
+    def _learn(self, turn: Turn, groups: list[Group], took: float, loop: asyncio.AbstractEventLoop) -> None:
+        self._finish(groups, turn.finish(), took, loop)
+
+
+def _committed(group: Group) -> Outcomes | Exception:
+    """One stream's group in a transaction of its own."""
+    try:
+        return group.lane.stream.commit(group.operations)
+    except Exception as error:
+        return error

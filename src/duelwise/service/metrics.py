@@ -1,87 +1,142 @@
-"""What the service counts, in the words of Prometheus."""
+"""What the service counts, in the words of Prometheus.
+
+Counting is adding to plain numbers: the counts of several processes are added up when somebody
+looks, so there are no files to share and nothing that a full disk could break.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.multiprocess import MultiProcessCollector
+from msgspec import Struct, field
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""When set, the processes of one service add up their counts in this folder."""
+from duelwise.storage import StreamRow
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _GROUP_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
-
-Gauges = Callable[[], Iterable[tuple[str, dict[str, float]]]]
-"""The streams' names with their gauges."""
 
 GAUGES = {
     "duelwise_events": "Events in the log of a stream.",
     "duelwise_pending_votes": "Duels that wait for a vote, a context, or both.",
     "duelwise_oldest_pending_seconds": "How long the oldest of them has waited.",
-    "duelwise_waiting_operations": "Operations that wait for the next transaction of this process.",
+    "duelwise_waiting_operations": "Operations that wait for the next transaction.",
     "duelwise_read_only": "1 when the stream takes no events.",
+    "duelwise_broken": "1 when the stream cannot be opened.",
 }
 
 
-class Metrics:
-    """Counters of this process, and gauges that are read when somebody looks."""
+class Spread(Struct):
+    """A histogram: how many values fell at or below each bound, and their sum."""
 
-    def __init__(self, gauges: Gauges) -> None:
-        self._registry = CollectorRegistry()
-        self._gauges = _StreamGauges(gauges)
-        self._known: dict[tuple[str, int], tuple[Counter, Histogram]] = {}
-        self._registry.register(self._gauges)
-        self._requests = Counter(
-            "duelwise_requests", "Requests answered.", ("route", "status"), registry=self._registry
-        )
-        self._seconds = Histogram(
-            "duelwise_request_seconds",
-            "Time to answer.",
-            ("route",),
-            buckets=_SECONDS,
-            registry=self._registry,
-        )
-        self._groups = Histogram(
-            "duelwise_group_operations", "Operations that shared a transaction.",
-            buckets=_GROUP_SIZES, registry=self._registry,
-        )  # fmt: skip
+    counts: list[int]
+    total: float = 0.0
+
+    def add(self, value: float, bounds: tuple[float, ...]) -> None:
+        self.counts[bisect_left(bounds, value)] += 1
+        self.total += value
+
+    def plus(self, other: Spread) -> Spread:
+        summed = [one + more for one, more in zip(self.counts, other.counts, strict=True)]
+        return Spread(summed, self.total + other.total)
+
+    def buckets(self, bounds: tuple[float, ...]) -> list[tuple[str, float]]:
+        names = [*(str(float(bound)) for bound in bounds), "+Inf"]
+        return list(zip(names, map(float, accumulate(self.counts)), strict=True))
+
+
+def _no_seconds() -> Spread:
+    return Spread([0] * (len(_SECONDS) + 1))
+
+
+def _no_groups() -> Spread:
+    return Spread([0] * (len(_GROUP_SIZES) + 1))
+
+
+class Counts(Struct):
+    """What one process has counted; goes to the others as it is."""
+
+    requests: dict[str, dict[int, int]] = field(default_factory=dict[str, dict[int, int]])
+    seconds: dict[str, Spread] = field(default_factory=dict[str, Spread])
+    groups: Spread = field(default_factory=_no_groups)
+    waiting: dict[str, int] = field(default_factory=dict[str, int])  # operations, by stream
+    broken: list[str] = field(default_factory=list[str])  # streams that could not be opened
+
+    def plus(self, other: Counts) -> Counts:
+        made = Counts(groups=self.groups.plus(other.groups), broken=[*self.broken, *other.broken])
+        for one in (self, other):
+            for route, statuses in one.requests.items():
+                known = made.requests.setdefault(route, {})
+                for status, count in statuses.items():
+                    known[status] = known.get(status, 0) + count
+            for route, spread in one.seconds.items():
+                made.seconds[route] = made.seconds.get(route, _no_seconds()).plus(spread)
+            for stream, waiting in one.waiting.items():
+                made.waiting[stream] = made.waiting.get(stream, 0) + waiting
+        return made
+
+
+class Metrics:
+    """The counters of this process."""
+
+    def __init__(self) -> None:
+        self.counts = Counts()
 
     def answered(self, route: str, status: int, seconds: float) -> None:
         """Count a request; the route is a path's pattern, so that names do not become labels."""
-        known = self._known.get((route, status))
-        if known is None:  # the library's own lookup of labels takes longer than counting
-            known = self._requests.labels(route, str(status)), self._seconds.labels(route)
-            self._known[route, status] = known
-        known[0].inc()
-        known[1].observe(seconds)
+        counts = self.counts
+        spread = counts.seconds.get(route)
+        if spread is None:
+            spread = counts.seconds[route] = _no_seconds()
+            counts.requests[route] = {}
+        statuses = counts.requests[route]
+        statuses[status] = statuses.get(status, 0) + 1
+        spread.add(seconds, _SECONDS)
 
     def grouped(self, operations: int) -> None:
-        self._groups.observe(operations)
-
-    def text(self) -> bytes:
-        if SHARED_FOLDER not in os.environ:
-            return generate_latest(self._registry)
-        shared = CollectorRegistry()
-        shared.register(self._gauges)
-        MultiProcessCollector(shared)
-        return generate_latest(shared)
+        self.counts.groups.add(operations, _GROUP_SIZES)
 
 
-class _StreamGauges(Collector):
-    def __init__(self, read: Gauges) -> None:
-        self._read = read
+def text(
+    counts: Counts, streams: Iterable[StreamRow], pending: dict[int, tuple[int, float]], *, at: float
+) -> bytes:
+    """The page that Prometheus reads."""
+    registry = CollectorRegistry()
+    registry.register(_Page(counts, list(streams), pending, at))
+    return generate_latest(registry)
 
-    def describe(self) -> Iterable[Metric]:
-        return ()  # so that registering does not open every stream
+
+class _Page(Collector):
+    def __init__(
+        self, counts: Counts, streams: list[StreamRow], pending: dict[int, tuple[int, float]], at: float
+    ) -> None:
+        self._counts, self._streams, self._pending, self._at = counts, streams, pending, at
 
     def collect(self) -> Iterator[Metric]:
+        yield from self._gauges()
+        requests = CounterMetricFamily("duelwise_requests", "Requests answered.", labels=("route", "status"))
+        seconds = HistogramMetricFamily("duelwise_request_seconds", "Time to answer.", labels=("route",))
+        for route, statuses in self._counts.requests.items():
+            for status, count in statuses.items():
+                requests.add_metric((route, str(status)), count)
+        for route, spread in self._counts.seconds.items():
+            seconds.add_metric((route,), spread.buckets(_SECONDS), spread.total)
+        groups = HistogramMetricFamily("duelwise_group_operations", "Operations that shared a transaction.")
+        groups.add_metric((), self._counts.groups.buckets(_GROUP_SIZES), self._counts.groups.total)
+        yield from (requests, seconds, groups)
+
+    def _gauges(self) -> Iterator[Metric]:
         families = {name: GaugeMetricFamily(name, said, labels=("stream",)) for name, said in GAUGES.items()}
-        for stream, gauges in self._read():
-            for name, value in gauges.items():
-                families[name].add_metric((stream,), value)
+        for stream in self._streams:
+            count, oldest = self._pending.get(stream.id, (0, self._at))
+            values = (
+                stream.head, count, max(0.0, self._at - oldest), self._counts.waiting.get(stream.name, 0),
+                stream.damaged is not None, stream.name in self._counts.broken,
+            )  # fmt: skip
+            for family, value in zip(families.values(), values, strict=True):
+                family.add_metric((stream.name,), float(value))
         yield from families.values()

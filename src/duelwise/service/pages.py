@@ -15,7 +15,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from duelwise.errors import Unauthorised
-from duelwise.service.service import Service, stream_answer
+from duelwise.service.schemas import BrokenStream, StreamAnswer
+from duelwise.service.service import Service
 
 Content = Callable[[Service, Request], Awaitable[dict[str, object]]]
 
@@ -26,12 +27,14 @@ templates = jinja2.Environment(
 
 async def status(service: Service, request: Request) -> dict[str, object]:
     """Every stream that the key may see, with what is pending."""
-    key = await service.guard.key_of(request)
-    lanes = [
-        lane for lane in await service.streams.all() if key is None or key.stream in (None, lane.stream.name)
-    ]
-    answers = await service.streams.run(lambda: [stream_answer(lane) for lane in lanes])
-    return {"streams": answers}
+    address = request.client.host if request.client else ""
+    headers = dict(request.scope["headers"])
+    key = await service.guard.check(address, headers, "read", None, filtered=True)
+    entries = await service.every_stream(key)
+    return {
+        "streams": [entry for entry in entries if isinstance(entry, StreamAnswer)],
+        "broken": [entry for entry in entries if isinstance(entry, BrokenStream)],
+    }
 
 
 async def interface(_service: Service, request: Request) -> dict[str, object]:

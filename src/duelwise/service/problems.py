@@ -4,18 +4,37 @@ from __future__ import annotations
 
 import http
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
-import orjson
+import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from typing_extensions import TypedDict
+from starlette.types import Scope
 
 from duelwise import errors
 
+JSON_TYPE = "application/json"
 MEDIA_TYPE = "application/problem+json"
 RETRY_SECONDS = 1
+
+
+class Reply(NamedTuple):
+    """A whole answer, ready to be sent, also to another process."""
+
+    status: int
+    body: bytes
+    media_type: str = JSON_TYPE
+    further: Mapping[str, str] = {}
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        own = [
+            (b"content-type", self.media_type.encode()),
+            (b"content-length", str(len(self.body)).encode()),
+        ]
+        for name, value in self.further.items():
+            own.append((name.lower().encode(), value.encode("latin-1")))
+        return own
 
 
 class Problem(TypedDict):
@@ -86,6 +105,10 @@ KINDS: dict[type[Exception], Kind] = {
         503, "damaged", "A stored record is damaged",
         "`duelwise repair` sets the damage aside and keeps it.",
     ),
+    errors.BrokenStream: Kind(
+        503, "broken-stream", "The stream cannot be opened",
+        "The other streams go on. `duelwise verify` says more of this one; the detail has the reason.",
+    ),
     errors.StorageFailure: Kind(
         503, "storage-failure", "The database failed",
         "Nothing of this request was acknowledged. Look at the disk and the database, then send it again.",
@@ -110,35 +133,39 @@ def problem(error: Exception) -> Problem:
     }
 
 
-def respond(error: Exception) -> Response:
+def respond(error: Exception) -> Reply:
     """The answer to a request that failed."""
     body = problem(error)
-    headers: dict[str, str] = {}
+    further: dict[str, str] = {}
     if body["status"] == 503:
-        headers["Retry-After"] = str(RETRY_SECONDS)
+        further["retry-after"] = str(RETRY_SECONDS)
     if body["status"] == 401:
-        headers["WWW-Authenticate"] = 'Bearer realm="duelwise"'
-    return Response(orjson.dumps(body), body["status"], headers, MEDIA_TYPE)
+        further["www-authenticate"] = 'Bearer realm="duelwise"'
+    return Reply(body["status"], msgspec.json.encode(body), MEDIA_TYPE, further)
 
 
-async def on_error(_request: Request, error: Exception) -> Response:
-    return respond(error)
-
-
-async def on_http_error(request: Request, error: Exception) -> Response:
-    """What the router refuses itself."""
-    assert isinstance(error, HTTPException)
-    return refuse(request, error.status_code, error.headers)
-
-
-def refuse(request: Request, status: int, headers: Mapping[str, str] | None = None) -> Response:
+def refuse(scope: Scope, status: int, headers: Mapping[str, str] | None = None) -> Reply:
     """The answer to a request for an unknown path, or with a method that a path does not have."""
     title = http.HTTPStatus(status).phrase
     body: Problem = {
         "type": "about:blank",
         "title": title,
         "status": status,
-        "detail": f"{request.method} {request.url.path}: {title}.",
+        "detail": f"{scope['method']} {scope['path']}: {title}.",
         "advice": "GET /docs lists every path with its methods.",
     }
-    return Response(orjson.dumps(body), status, headers, MEDIA_TYPE)
+    return Reply(status, msgspec.json.encode(body), MEDIA_TYPE, headers or {})
+
+
+async def on_error(_request: Request, error: Exception) -> Response:
+    return _response(respond(error))
+
+
+async def on_http_error(request: Request, error: Exception) -> Response:
+    """What the router refuses itself."""
+    assert isinstance(error, HTTPException)
+    return _response(refuse(request.scope, error.status_code, error.headers))
+
+
+def _response(reply: Reply) -> Response:
+    return Response(reply.body, reply.status, dict(reply.further), reply.media_type)

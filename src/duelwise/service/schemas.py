@@ -1,147 +1,145 @@
 """What requests and answers look like: the source of the OpenAPI document and of every check.
 
-Typed dictionaries, because a request is parsed and checked in one pass over its bytes
-and goes to the stream as it is.
+A request is decoded and checked in one pass over its bytes, which stops at the first mistake.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, JsonValue, with_config
-from typing_extensions import TypedDict
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from duelwise.service.problems import Problem
 from duelwise.stream.candidates import LARGEST
 
-STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
-
 # Ids and names go into logs, addresses and spreadsheets, where look-alikes and invisible
-# characters do harm: printable ASCII only.
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
-ID_PATTERN = r"^[!-~]([ -~]{0,198}[!-~])?$"
-FEATURE_PATTERN = r"^[^\u0000-\u001f\u007f]{1,200}$"
-TICKET_PATTERN = r"^[A-Za-z0-9._-]{1,100}$"
+# characters do harm: printable ASCII only. `(?!\n)`, because `$` alone would let a line end pass.
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$(?!\n)"
+ID_PATTERN = r"^[!-~]([ -~]{0,198}[!-~])?$(?!\n)"
+FEATURE_PATTERN = r"^[^\u0000-\u001f\u007f]{1,200}$(?!\n)"
+TICKET_PATTERN = r"^[A-Za-z0-9._-]{1,100}$(?!\n)"
 
-Name = Annotated[str, Field(pattern=NAME_PATTERN)]
-Id = Annotated[str, Field(pattern=ID_PATTERN)]
-FeatureName = Annotated[str, Field(pattern=FEATURE_PATTERN)]
-Ticket = Annotated[str, Field(pattern=TICKET_PATTERN)]
-Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+SCHEMAS = "#/components/schemas/"
+
+Name = Annotated[str, Meta(pattern=NAME_PATTERN)]
+Id = Annotated[str, Meta(pattern=ID_PATTERN)]
+FeatureName = Annotated[str, Meta(pattern=FEATURE_PATTERN)]
+Ticket = Annotated[str, Meta(pattern=TICKET_PATTERN)]
+Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+Features = list[Number] | dict[str, Number]
+"""In the order of the stream's names, or by name."""
 Winner = Literal["left", "right", "tie", "skip"]
 
 
-@with_config(STRICT)
-class StreamBody(TypedDict):
-    """A stream to create."""
+class Body(Struct, forbid_unknown_fields=True, gc=False):
+    """What a request may bring."""
+
+
+class StreamBody(Body):
+    """A stream to create; what is left out has the stream's default."""
 
     name: Name
-    context_dim: Annotated[int, Field(ge=1)]
-    post_dim: NotRequired[Annotated[int, Field(ge=0)]]
-    recipe: NotRequired[str]
-    options: NotRequired[dict[str, JsonValue]]
-    feature_names: NotRequired[list[FeatureName]]
-    vote_ttl_seconds: NotRequired[Annotated[float, Field(gt=0)]]
-    seed: NotRequired[Annotated[int, Field(ge=0, lt=2**63)]]
-    random_share: NotRequired[Annotated[float, Field(ge=0, le=1)]]
-    keep_candidates: NotRequired[bool]
+    context_dim: Annotated[int, Meta(ge=1, lt=2**31)]
+    post_dim: Annotated[int, Meta(ge=0, lt=2**31)] | UnsetType = UNSET
+    recipe: str | UnsetType = UNSET
+    options: dict[str, Any] | UnsetType = UNSET
+    feature_names: list[FeatureName] | UnsetType = UNSET
+    vote_ttl_seconds: Annotated[float, Meta(gt=0)] | UnsetType = UNSET
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
+    random_share: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
+    keep_candidates: bool | UnsetType = UNSET
+    edition: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
 
 
-@with_config(STRICT)
-class Candidate(TypedDict):
+class Candidate(Body):
     """One of the things that could be shown."""
 
-    id: Id
-    features: list[Number]
+    # The pattern is checked for all candidates together: one by one it would cost as much as the rest.
+    id: Annotated[str, Meta(extra_json_schema={"pattern": ID_PATTERN})]
+    features: Features
 
 
-@with_config(STRICT)
-class AskBody(TypedDict):
+class AskBody(Body):
     """The candidates of one duel."""
 
-    candidates: Annotated[list[Candidate], Field(min_length=2)]
-    event_id: NotRequired[Id | None]
+    candidates: Annotated[list[Candidate], Meta(min_length=2)]
+    event_id: Id | None = None
 
 
-@with_config(STRICT)
-class ObserveBody(TypedDict):
+class ObserveBody(Body):
     """What became known of the two after serving."""
 
-    left: list[Number]
-    right: list[Number]
+    left: Features
+    right: Features
 
 
-@with_config(STRICT)
-class TellBody(TypedDict):
+class TellBody(Body):
     """Which of the two won."""
 
     winner: Winner
-    source: NotRequired[Id | None]
+    source: Id | None = None
 
 
-@with_config(STRICT)
-class RetractSourceBody(TypedDict):
+class RetractSourceBody(Body):
     """A source whose votes shall no longer count."""
 
     source: Id
 
 
-@with_config(STRICT)
-class ExpireBody(TypedDict):
+class ExpireBody(Body):
     """The age in seconds from which duels are closed."""
 
-    older_than: Annotated[float, Field(ge=0)]
+    older_than: Annotated[float, Meta(ge=0)]
 
 
-@with_config(STRICT)
-class AskItem(AskBody):
-    op: Literal["ask"]
+class AskItem(AskBody, tag_field="op", tag="ask"):
+    """An ask in a batch."""
 
 
-@with_config(STRICT)
-class ObserveItem(ObserveBody):
-    op: Literal["observe"]
+class ObserveItem(Body, kw_only=True, tag_field="op", tag="observe"):
+    """An observation in a batch."""
+
     ticket: Ticket
+    left: Features
+    right: Features
 
 
-@with_config(STRICT)
-class TellItem(TellBody):
-    op: Literal["tell"]
+class TellItem(Body, kw_only=True, tag_field="op", tag="tell"):
+    """A vote in a batch."""
+
     ticket: Ticket
+    winner: Winner
+    source: Id | None = None
 
 
-@with_config(STRICT)
-class RetractItem(TypedDict):
-    op: Literal["retract"]
+class RetractItem(Body, tag_field="op", tag="retract"):
+    """A retraction in a batch."""
+
     ticket: Ticket
 
 
 Item = AskItem | ObserveItem | TellItem | RetractItem
-CheckedItem = Annotated[Item, Field(discriminator="op")]
 
 
-@with_config(STRICT)
-class BatchBody(TypedDict):
+def _any_of(*types: str) -> dict[str, object]:
+    """The schema of a list whose members are of one of these types."""
+    return {"items": {"anyOf": [{"$ref": SCHEMAS + name} for name in types]}}
+
+
+class BatchBody(Body):
     """Operations in order. An item that is none of these gets its own 422 in the results."""
 
-    items: list[AskItem | ObserveItem | TellItem | RetractItem | dict[str, JsonValue]]
+    items: Annotated[list[Raw], Meta(extra_json_schema={"items": {"type": "object"}})]
 
 
-@with_config(STRICT)
-class RawBatch(TypedDict):
-    """A batch before its items are looked at one by one."""
-
-    items: list[dict[str, JsonValue]]
-
-
-class Side(TypedDict):
+class Side(Struct, gc=False):
     """A candidate that was chosen, and its position among the candidates."""
 
     id: str | None
     index: int
 
 
-class DuelAnswer(TypedDict):
+class DuelAnswer(Struct, gc=False):
     """The pair to show."""
 
     ticket: str
@@ -151,7 +149,7 @@ class DuelAnswer(TypedDict):
     probability: float | None
 
 
-class ReceiptAnswer(TypedDict):
+class ReceiptAnswer(Struct, gc=False):
     """A ticket's state, and whether this request changed it."""
 
     ticket: str
@@ -159,16 +157,16 @@ class ReceiptAnswer(TypedDict):
     changed: bool
 
 
-class Happening(TypedDict):
+class Happening(Struct):
     """A line of a ticket's history."""
 
     seq: int
     at: float
     kind: str
-    details: dict[str, JsonValue]
+    details: dict[str, Any]
 
 
-class TicketAnswer(TypedDict):
+class TicketAnswer(Struct):
     """A ticket's state and how it came to it."""
 
     ticket: str
@@ -181,44 +179,46 @@ class TicketAnswer(TypedDict):
     history: list[Happening]
 
 
-class AskResult(DuelAnswer):
+class AskResult(Struct):
+    """What an ask in a batch gets."""
+
     status: Literal[201]
+    ticket: str
+    left: Side
+    right: Side
+    model_version: int
+    probability: float | None
 
 
-class ReceiptResult(ReceiptAnswer):
+class ReceiptResult(Struct):
+    """What any other item gets."""
+
     status: Literal[200]
+    ticket: str
+    state: str
+    changed: bool
 
 
-class ProblemResult(TypedDict):
+class ProblemResult(Struct):
+    """What an item gets that was refused."""
+
     status: int
     problem: Problem
 
 
-class BatchAnswer(TypedDict):
+class BatchAnswer(Struct):
     """One result per item, in order: what the item's own path would answer, or a problem."""
 
-    results: list[AskResult | ReceiptResult | ProblemResult]
+    results: Annotated[
+        list[Any], Meta(extra_json_schema=_any_of("AskResult", "ReceiptResult", "ProblemResult"))
+    ]
 
 
-class StreamSettingsAnswer(TypedDict):
-    """What the stream was created with."""
-
-    context_dim: int
-    post_dim: int
-    recipe: str
-    options: dict[str, JsonValue]
-    feature_names: list[str]
-    vote_ttl_seconds: float
-    seed: int
-    random_share: float
-    keep_candidates: bool
-
-
-class StreamAnswer(TypedDict):
+class StreamAnswer(Struct):
     """A stream's settings and where it stands."""
 
     name: str
-    settings: StreamSettingsAnswer
+    settings: dict[str, Any]
     model_version: int  # the number of the last event
     counts: dict[str, int]
     pending: int
@@ -226,21 +226,34 @@ class StreamAnswer(TypedDict):
     read_only: str | None
 
 
-class StreamsAnswer(TypedDict):
+class BrokenStream(Struct):
+    """A stream that cannot be opened, and why; the others go on."""
+
+    name: str
+    problem: str
+
+
+class StreamsAnswer(Struct):
     """Every stream that the key may see."""
 
-    streams: list[StreamAnswer]
+    streams: Annotated[list[Any], Meta(extra_json_schema=_any_of("StreamAnswer", "BrokenStream"))]
 
 
-class CountAnswer(TypedDict):
+class CountAnswer(Struct):
     """How many tickets were changed."""
 
     changed: int
 
 
-class HealthAnswer(TypedDict):
-    """The service answers and its database too."""
+class HealthAnswer(Struct):
+    """The service is alive; whether it is ready is another question."""
 
     status: Literal["ok"]
     version: str
+
+
+class ReadyAnswer(Struct):
+    """The database answers and the learner is compiled."""
+
+    status: Literal["ready"]
     streams: int

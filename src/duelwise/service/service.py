@@ -3,37 +3,50 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
-from starlette.requests import Request
+from msgspec.json import Decoder
 
-from duelwise.service.auth import Guard, Role
-from duelwise.service.bodies import read_body
+from duelwise.errors import DuelwiseError
+from duelwise.service.auth import Guard
+from duelwise.service.decoding import LARGE, Names, check_width, decode
 from duelwise.service.lanes import Lane
-from duelwise.service.metrics import Metrics
-from duelwise.service.schemas import StreamAnswer, StreamSettingsAnswer
+from duelwise.service.metrics import Counts, Metrics
+from duelwise.service.readiness import Readiness
+from duelwise.service.schemas import BrokenStream, StreamAnswer
 from duelwise.service.settings import ServiceSettings
 from duelwise.service.streams import OpenStreams
-from duelwise.storage import Store
-from duelwise.stream import StreamSettings
+from duelwise.storage import KeyRow, Store
 
+T = TypeVar("T")
 log = logging.getLogger("duelwise.service")
 
 
 class Service:
     def __init__(self, store: Store, settings: ServiceSettings) -> None:
         self.settings = settings
-        self.metrics = Metrics(self._gauges)
+        self.metrics = Metrics()
         self.streams = OpenStreams(store, settings, self.metrics.grouped)
         self.guard = Guard(store, refresh_seconds=settings.key_refresh_seconds)
+        self.readiness = Readiness(store)
+        self._large = ThreadPoolExecutor(1, thread_name_prefix="duelwise decoding")
 
-    async def enter(self, request: Request, name: str, role: Role) -> Lane:
-        """The lane of a stream, for a caller who may use it."""
-        await self.guard.check(request, role, name)
-        return await self.streams.lane(name)
+    async def decoded(self, decoder: Decoder[T], body: bytes, names: Names) -> T:
+        """The checked content of a body; large ones one after another, away from the event loop."""
+        if len(body) <= LARGE:
+            return decode(decoder, body, names)
+        check_width(body, names)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._large, decode, decoder, body, names)
 
-    async def body(self, request: Request) -> bytes:
-        return await read_body(request, self.settings.body_limit)
+    async def every_stream(self, key: KeyRow | None) -> list[object]:
+        """Where each stream stands that the key may see; one that cannot be opened is an entry too."""
+        rows = await self.streams.run(self.streams.store.streams)
+        allowed = [row.name for row in rows if key is None or key.stream in (None, row.name)]
+        return [await self._entry(name) for name in allowed]
 
     async def expire_for_ever(self) -> None:
         """Close overdue duels of every stream now and then, so that what is pending stays bounded."""
@@ -45,44 +58,35 @@ class Service:
                 except Exception:
                     log.exception("overdue duels of %s were not closed", lane.stream.name)
 
-    def _gauges(self) -> list[tuple[str, dict[str, float]]]:
-        return [(lane.stream.name, _gauges_of(lane)) for lane in self.streams]
+    def counts(self) -> Counts:
+        """What this process has counted, and what waits in it."""
+        counts = self.metrics.counts
+        counts.waiting = {lane.stream.name: lane.waiting for lane in self.streams}
+        counts.broken = sorted(self.streams.broken)
+        return counts
 
+    def close(self) -> None:
+        self._large.shutdown()
+        self.streams.close()
+        self.readiness.close()
 
-def _gauges_of(lane: Lane) -> dict[str, float]:
-    report = lane.stream.report()
-    return {
-        "duelwise_events": report.model_version,
-        "duelwise_pending_votes": report.pending,
-        "duelwise_oldest_pending_seconds": report.oldest_pending_seconds or 0.0,
-        "duelwise_waiting_operations": lane.waiting,
-        "duelwise_read_only": float(report.read_only is not None),
-    }
+    async def _entry(self, name: str) -> StreamAnswer | BrokenStream:
+        try:
+            lane = await self.streams.lane(name)
+            return await self.streams.run(lambda: stream_answer(lane))
+        except DuelwiseError as error:
+            return BrokenStream(name, str(error))
 
 
 def stream_answer(lane: Lane) -> StreamAnswer:
     """Where a stream stands, with what other processes have added."""
     report = lane.stream.report()
-    return {
-        "name": report.name,
-        "settings": _settings_answer(lane.stream.settings),
-        "model_version": report.model_version,
-        "counts": dict(report.counts),
-        "pending": report.pending,
-        "oldest_pending_seconds": report.oldest_pending_seconds,
-        "read_only": report.read_only,
-    }
-
-
-def _settings_answer(settings: StreamSettings) -> StreamSettingsAnswer:
-    return {
-        "context_dim": settings.context_dim,
-        "post_dim": settings.post_dim,
-        "recipe": settings.recipe,
-        "options": dict(settings.options),
-        "feature_names": list(settings.feature_names),
-        "vote_ttl_seconds": settings.vote_ttl_seconds,
-        "seed": settings.seed,
-        "random_share": settings.random_share,
-        "keep_candidates": settings.keep_candidates,
-    }
+    return StreamAnswer(
+        name=report.name,
+        settings=json.loads(lane.stream.settings.to_json()),
+        model_version=report.model_version,
+        counts=dict(report.counts),
+        pending=report.pending,
+        oldest_pending_seconds=report.oldest_pending_seconds,
+        read_only=report.read_only,
+    )

@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-import os
+import asyncio
+import logging
+import signal
+import socket
 import sys
-import tempfile
+from dataclasses import dataclass
 
 import uvicorn
-from fastapi import FastAPI
+import uvloop
 
 from duelwise.errors import InvalidInput
-from duelwise.service.app import create_app
+from duelwise.service.app import Application, create_app
 from duelwise.service.auth import is_loopback
-from duelwise.service.metrics import SHARED_FOLDER
-from duelwise.service.settings import DEFAULT_STORE, ServiceSettings
+from duelwise.service.connections import IDLE_SECONDS, GuardedProtocol, most_connections
+from duelwise.service.homes import IS_POSSIBLE, Homes, new_secret
+from duelwise.service.logs import log_to_stderr
+from duelwise.service.service import Service
+from duelwise.service.settings import ServiceSettings
+from duelwise.service.workers import keep_alive
 from duelwise.storage import open_store
 
-STORE = "DUELWISE_STORE"
 SWITCH_SECONDS = 0.0005  # the interpreter's default, 5 ms, is longer than writing a group takes
 GRACE_SECONDS = 10  # for requests under way when the service is told to end
+BACKLOG = 1024  # connections that wait to be accepted
+
+log = logging.getLogger("duelwise.service")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """What every process of a service has to know."""
+
+    store: str
+    settings: ServiceSettings
+    host: str
+    port: int
+    workers: int
+    secret: str
 
 
 def serve(store: str, settings: ServiceSettings, *, host: str, port: int, workers: int) -> None:
@@ -26,28 +47,78 @@ def serve(store: str, settings: ServiceSettings, *, host: str, port: int, worker
 
     `check_reach` first: a service on an open address needs keys.
     """
-    os.environ.update(settings.to_environment() | {STORE: store})
-    with tempfile.TemporaryDirectory(prefix="duelwise-metrics-") as folder:
-        if workers > 1:
-            os.environ[SHARED_FOLDER] = folder
-        uvicorn.run(
-            "duelwise.service.serving:app_from_environment",
-            factory=True,
-            host=host,
-            port=port,
-            workers=workers,
-            access_log=False,  # the counters under /metrics say it for less
-            log_level="warning",
-            server_header=False,
-            timeout_graceful_shutdown=GRACE_SECONDS,
-        )
+    place = Place(
+        store=store, settings=settings, host=host, port=port, workers=workers, secret=new_secret()
+    )  # fmt: skip
+    log_to_stderr()
+    _listening(place, shared=False).close()  # a port that is taken is refused here, in words
+    if workers == 1:
+        work(place, 0)
+    else:
+        keep_alive(work, place, workers)
 
 
-def app_from_environment() -> FastAPI:
-    """What each process serves."""
+def work(place: Place, number: int) -> None:
+    """One process: serve until told to end."""
+    log_to_stderr()
     # A thread that writes to the database must not wait long for the thread that reads requests.
     sys.setswitchinterval(SWITCH_SECONDS)
-    return create_app(os.environ.get(STORE, DEFAULT_STORE), ServiceSettings.from_environment())
+    GuardedProtocol.most = most_connections()
+    app = create_app(place.store, place.settings, Homes(number, place.workers, place.secret))
+    if only_decides(app, number, place.workers):
+        uvloop.run(_until_told(app))
+        return
+    config = uvicorn.Config(
+        app,
+        loop="uvloop",
+        http=GuardedProtocol,
+        ws="none",
+        proxy_headers=False,  # who the caller is decides what may be done: no header can say it
+        access_log=False,  # the counters under /metrics say it for less
+        log_config=None,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=int(IDLE_SECONDS),
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    uvicorn.Server(config).run(sockets=[_listening(place, shared=place.workers > 1)])
+
+
+def only_decides(app: Application, number: int, workers: int) -> bool:
+    """Whether this process leaves reading requests to the others."""
+    service: Service = app.state.service
+    return workers > 1 and number == 0 and IS_POSSIBLE and service.streams.store.has_one_writer
+
+
+async def _until_told(app: Application) -> None:
+    """Answer the other processes until told to end."""
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for one in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(one, told.set)
+    async with app.router.lifespan_context(app):
+        await told.wait()
+
+
+def _listening(place: Place, *, shared: bool) -> socket.socket:
+    """A socket at the address; with `shared` the kernel spreads connections over all who have one."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        place.host, place.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = socket.socket(family, kind, protocol)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if shared:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    try:
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        raise InvalidInput(
+            f"{place.host}, port {place.port} cannot be listened on: {error.strerror}. "
+            "Is a service running there already? Choose another with --port."
+        ) from error
+    listener.listen(BACKLOG)
+    return listener
 
 
 def check_reach(store: str, host: str) -> None:

@@ -22,6 +22,8 @@ class ServiceSettings:
     feature_limit: int = 200  # context_dim + post_dim of a new stream; memory grows with the square
     batch_limit: int = 1_000  # items of a batch
     queue_limit: int = 2_000  # operations that may wait for one stream before a request is turned away
+    memory_limit: int = 1_000_000_000  # bytes of open streams; idle ones are closed for room
+    stream_limit: int = 10_000  # streams of the store
     key_refresh_seconds: int = 2  # how long a revoked key may still be accepted
     expire_seconds: int = 60  # how often overdue duels are closed
 

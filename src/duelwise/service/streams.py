@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from duelwise.errors import DuelwiseError
-from duelwise.service.lanes import Lane
+from duelwise.errors import BrokenStream, Conflict, Folding, StorageFailure, UnknownStream
+from duelwise.service.lanes import Lane, ThreadWriter, TurnWriter
 from duelwise.service.settings import ServiceSettings
 from duelwise.storage import Store
-from duelwise.stream import DecisionStream, StreamSettings, register
+from duelwise.stream import DecisionStream, StreamSettings
+from duelwise.stream.registry import StreamRegistry
 
 T = TypeVar("T")
 log = logging.getLogger("duelwise.service")
@@ -22,54 +22,71 @@ THREADS = 8  # transactions of different streams, and reads, at the same time
 
 
 class OpenStreams:
-    """Streams are opened when they are first needed and stay open."""
+    """Streams are opened when they are first needed; the registry closes idle ones for room."""
 
     def __init__(self, store: Store, settings: ServiceSettings, on_group: Callable[[int], None]) -> None:
         self.store = store
         self._settings, self._on_group = settings, on_group
+        self._registry = StreamRegistry(
+            store, memory_bytes=settings.memory_limit, stream_limit=settings.stream_limit
+        )
         self._lanes: dict[str, Lane] = {}
-        self._opening = asyncio.Lock()
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="duelwise")
+        self.broken: dict[str, str] = {}  # streams that could not be opened, and why
+        self._writers = ThreadPoolExecutor(THREADS, thread_name_prefix="duelwise writing")
+        self._shared = TurnWriter(store, self._writers, on_group) if store.has_one_writer else None
+        self._readers = ThreadPoolExecutor(THREADS, thread_name_prefix="duelwise reading")
 
     def __iter__(self) -> Iterator[Lane]:
         return iter(list(self._lanes.values()))
 
     async def run(self, call: Callable[[], T]) -> T:
-        """Work that waits for the disk, away from the event loop."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, call)
+        """Work that waits for the disk, away from the event loop, in no writer's way."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, call)
 
     async def lane(self, name: str) -> Lane:
         """The lane of a stream; an unknown name is an error."""
-        known = self._lanes.get(name)
-        if known is not None:
-            return known
-        async with self._opening:
-            if name not in self._lanes:
-                self._keep(name, await self.run(lambda: DecisionStream.open(self.store, name)))
-            return self._lanes[name]
-
-    async def all(self) -> list[Lane]:
-        """The lanes of every stream in the store, by name."""
-        rows = await self.run(self.store.streams)
-        return [await self.lane(row.name) for row in rows]
+        stream = self._registry.ready(name)
+        if stream is None:
+            stream = await self.run(lambda: self._opened(name))
+        return self._lane_of(name, stream)
 
     async def create(self, name: str, settings: StreamSettings) -> tuple[Lane, bool]:
         """The lane of a stream with these settings, and whether it is new."""
-        async with self._opening:
-            is_new = await self.run(lambda: register(self.store, name, settings, at=time.time()))
-        return await self.lane(name), is_new
+        stream, is_new = await self.run(lambda: self._registry.create(name, settings))
+        return self._lane_of(name, stream), is_new
 
     def close(self) -> None:
         """Write the last snapshots; the store stays open."""
-        self._pool.shutdown()
-        for lane in self:
-            try:
-                lane.stream.close()
-            except DuelwiseError as error:  # the log is whole; only the next start will take longer
-                log.warning("%s was closed without a snapshot: %s", lane.stream.name, error)
+        self._writers.shutdown()
+        self._readers.shutdown()
+        self._registry.close()
         self._lanes.clear()
 
-    def _keep(self, name: str, stream: DecisionStream) -> None:
-        self._lanes[name] = Lane(
-            stream, limit=self._settings.queue_limit, pool=self._pool, on_group=self._on_group
-        )
+    def _lane_of(self, name: str, stream: DecisionStream) -> Lane:
+        lane = self._lanes.get(name)
+        if lane is None or lane.stream is not stream:
+            self._forget_closed()
+            writer = self._shared or ThreadWriter(self._writers, self._on_group)
+            lane = self._lanes[name] = Lane(stream, writer, limit=self._settings.queue_limit)
+        return lane
+
+    def _forget_closed(self) -> None:
+        """The lanes of streams that were closed for room, unless somebody still waits in them."""
+        known = set(map(id, self._registry.open_streams()))
+        self._lanes = {
+            name: lane for name, lane in self._lanes.items() if lane.waiting or id(lane.stream) in known
+        }
+
+    def _opened(self, name: str) -> DecisionStream:
+        """The stream; one whose record this version cannot make sense of is broken, whatever the reason."""
+        try:
+            stream = self._registry.stream(name)
+        except (UnknownStream, StorageFailure, Conflict, Folding):
+            raise
+        except Exception as error:
+            if name not in self.broken:
+                log.exception("the stream %s cannot be opened", name)
+            self.broken[name] = f"{type(error).__name__}: {error}"
+            raise BrokenStream(f"The stream {name!r} cannot be opened: {self.broken[name]}") from error
+        self.broken.pop(name, None)
+        return stream

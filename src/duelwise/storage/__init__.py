@@ -9,7 +9,7 @@ from duelwise.errors import missing_extra
 try:
     from duelwise.storage.codec import pack, unpack
     from duelwise.storage.rows import OPEN_STATES, EventRow, KeyRow, SnapshotRow, StreamRow, TicketRow
-    from duelwise.storage.store import Store, open_store
+    from duelwise.storage.store import Store, open_store, told_plainly
     from duelwise.storage.writer import Writer
     from duelwise.types import JSON
 except ModuleNotFoundError as error:
@@ -27,5 +27,6 @@ __all__ = [
     "Writer",
     "open_store",
     "pack",
+    "told_plainly",
     "unpack",
 ]

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from typing import Any, cast
 
+import msgspec
 import numpy as np
 
 from duelwise.errors import StorageFailure
@@ -26,29 +27,30 @@ Layout = tuple[tuple[str, tuple[int, ...], AnyDtype, int], ...]
 MAGIC = b"DW"
 VERSION = 1
 _PREFIX = struct.Struct("<2sBBI")
-_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+_ENCODER = msgspec.json.Encoder()  # floats as short as they come back exactly
 _parse = cast("Callable[[str], tuple[dict[str, JSON], int]]", json.JSONDecoder().raw_decode)
 _KINDS = "biuf"  # booleans, integers, floats: what raw bytes can hold exactly
 
 
 @cache
-def _little_endian(dtype: AnyDtype) -> AnyDtype:
-    return dtype.newbyteorder("<")
+def _stored(dtype: AnyDtype) -> tuple[AnyDtype, str]:
+    """How arrays of this kind are written, and the name of that."""
+    if dtype.kind not in _KINDS:
+        raise TypeError(f"An array has dtype {dtype}; only numbers and booleans are stored.")
+    stored = dtype.newbyteorder("<")
+    return stored, stored.str
 
 
 def pack(fields: Mapping[str, JSON], arrays: Mapping[str, AnyArray]) -> bytes:
     """Bytes from which `unpack` gives back equal fields and identical arrays."""
-    shapes: list[list[str | list[int]]] = []
+    shapes: list[tuple[str, str, tuple[int, ...]]] = []
     parts: list[bytes] = [b"", b""]
     for name, array in arrays.items():
-        if array.dtype.kind not in _KINDS:
-            raise TypeError(f"Array {name!r} has dtype {array.dtype}; only numbers and booleans are stored.")
-        stored = _little_endian(array.dtype)
-        shapes.append([name, stored.str, list(array.shape)])
+        stored, kind = _stored(array.dtype)
+        shapes.append((name, kind, array.shape))
         parts.append(array.astype(stored, copy=False).tobytes())
-    header = _ENCODER.encode([fields, shapes]).encode()
-    parts[0] = _PREFIX.pack(MAGIC, VERSION, 0, len(header))
-    parts[1] = header
+    parts[1] = _ENCODER.encode((fields, shapes))
+    parts[0] = _PREFIX.pack(MAGIC, VERSION, 0, len(parts[1]))
     return b"".join(parts)
 
 

@@ -1,20 +1,23 @@
 """Core statements that are compiled once: what a transaction sends again and again.
 
-Core would look up, check and convert every value of every row, which takes longer than
-the database does; these values have the columns' types already.
+They go straight to the driver's cursor. Core would look up, check and convert every value of
+every row and describe every result, which takes longer than the database does; these values
+have the columns' types already.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import cast
+from typing import Any, cast
 
 import sqlalchemy as sa
-from sqlalchemy import ClauseElement, CursorResult
+from sqlalchemy import ClauseElement
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection
 from sqlalchemy.engine.default import DefaultDialect
+from sqlalchemy.engine.interfaces import DBAPICursor
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
 Row = tuple[object, ...]
@@ -28,11 +31,49 @@ class Prepared:
         self._statement, self._names = statement, names
         self._texts: dict[str, str] = {}  # by dialect
 
-    def execute(self, connection: Connection, row: Row) -> CursorResult[Row]:
+    def execute(self, connection: Connection, row: Row) -> None:
+        _send(connection, self._text(connection), row)
+
+    def all(self, connection: Connection, row: Row) -> Sequence[Row]:
+        """Every row of the result."""
+        return _send(connection, self._text(connection), row).fetchall()
+
+    def one(self, connection: Connection, row: Row) -> Row:
+        """The only row of the result."""
+        (found,) = self.all(connection, row)
+        return found
+
+    def _text(self, connection: Connection) -> str:
         dialect = connection.dialect.name
         if dialect not in self._texts:
             self._texts[dialect] = _compiled(self._statement, self._names, connection)
-        return cast("CursorResult[Row]", connection.exec_driver_sql(self._texts[dialect], row))
+        return self._texts[dialect]
+
+
+class ByKeys:
+    """A query for the rows of some keys, whose last value, `key`, stands for many of them."""
+
+    def __init__(self, statement: ClauseElement, names: Sequence[str], key: str) -> None:
+        self._statement, self._names, self._key = statement, [*names, key], key
+        self._texts: dict[tuple[str, int], str] = {}  # by dialect and number of keys
+
+    def rows(self, connection: Connection, row: Row, keys: Sequence[object]) -> list[Row]:
+        found: list[Row] = []
+        for start in range(0, len(keys), MOST_ROWS):
+            some = tuple(keys[start : start + MOST_ROWS])
+            # Powers of two, as below: the last key stands in for those that are missing.
+            count = 1 << (len(some) - 1).bit_length()
+            values = (*row, *some, *(some[-1:] * (count - len(some))))
+            found += _send(connection, self._text(connection, count), values).fetchall()
+        return found
+
+    def _text(self, connection: Connection, count: int) -> str:
+        key = connection.dialect.name, count
+        if key not in self._texts:
+            text = _compiled(self._statement, self._names, connection)
+            head, mark, tail = text.rpartition("?" if key[0] == "sqlite" else "%s")
+            self._texts[key] = f"{head}{', '.join([mark] * count)}{tail}"
+        return self._texts[key]
 
 
 class ManyRows:
@@ -53,7 +94,7 @@ class ManyRows:
             # Powers of two, so that there are few texts, and the driver knows them all.
             count = min(MOST_ROWS, 1 << ((len(rows) - start).bit_length() - 1))
             values = tuple(chain.from_iterable(rows[start : start + count]))
-            connection.exec_driver_sql(self._text(connection, count), values)
+            _send(connection, self._text(connection, count), values)
             start += count
 
     def _text(self, connection: Connection, count: int) -> str:
@@ -73,6 +114,23 @@ class ManyRows:
         key = [column.name for column in self._table.primary_key]
         others = {name: value for name, value in insert.excluded.items() if name not in key}
         return insert.on_conflict_do_update(index_elements=key, set_=others)
+
+
+def _send(connection: Connection, text: str, values: Row) -> DBAPICursor:
+    """The driver's cursor after the statement; its errors are those that Core would raise."""
+    if not connection.in_transaction():
+        connection.begin()
+    cursor = connection.connection.cursor()
+    driver = cast("Any", connection.dialect.dbapi)
+    try:
+        cursor.execute(text, values)
+    except driver.Error as error:
+        if connection.dialect.is_disconnect(error, connection.connection.dbapi_connection, cursor):
+            connection.invalidate(error)
+        raise DBAPIError.instance(
+            text, values, error, driver.Error, hide_parameters=True, dialect=connection.dialect
+        ) from error
+    return cursor
 
 
 def _compiled(statement: ClauseElement, names: Sequence[str], connection: Connection) -> str:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
 from duelwise.errors import StorageFailure, UnknownStream
 from duelwise.storage import integrity, schema
@@ -48,6 +48,7 @@ class Store:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.keys = Keys(self._reading, self._changing)
+        self._quick: Connection | None = None  # see begin_at_once
         self.servers = Servers(self._reading, self._changing)
 
     @property
@@ -56,6 +57,9 @@ class Store:
         return self._engine.url.render_as_string()
 
     def close(self) -> None:
+        if self._quick is not None:
+            self._quick.close()
+            self._quick = None
         self._engine.dispose()
 
     # -- streams ------------------------------------------------------------------------
@@ -126,7 +130,7 @@ class Store:
     def current(self, stream_id: int) -> StreamRow:
         """The stream's row as it is now."""
         with self._reading() as connection:
-            return StreamRow._make(_STREAM_BY_ID.execute(connection, (stream_id,)).one())
+            return StreamRow._make(_STREAM_BY_ID.one(connection, (stream_id,)))
 
     def mark_damaged(self, stream_id: int, seq: int) -> None:
         """Remember the first damaged event, so that every process refuses to write."""
@@ -142,18 +146,48 @@ class Store:
     @contextmanager
     def writing(self, stream_id: int) -> Generator[Writer]:
         """One transaction with the stream locked; committed when the block ends well."""
-        with _told_plainly(), self._engine.connect().execution_options(writes=True) as connection:
-            row = _LOCKED_STREAM.execute(connection, (stream_id,)).one()
+        with told_plainly(), self._engine.connect().execution_options(writes=True) as connection:
+            row = _LOCKED_STREAM.one(connection, (stream_id,))
             writer = Writer(connection, StreamRow._make(row))
             yield writer
             if writer.flush():
                 connection.commit()
 
+    def writer(self, connection: Connection, stream_id: int) -> Writer:
+        """A writer on one more stream in an open transaction."""
+        return Writer(connection, StreamRow._make(_LOCKED_STREAM.one(connection, (stream_id,))))
+
+    @property
+    def has_one_writer(self) -> bool:
+        """Whether all streams share one lock: a SQLite file has one writer at a time."""
+        return self._engine.dialect.name == "sqlite"
+
+    def begin_at_once(self) -> Connection | None:
+        """A transaction on a SQLite file; None when another one is under way.
+
+        There is one connection for this: it is the caller's until commit or rollback.
+        """
+        with told_plainly():
+            if self._quick is None:
+                self._quick = self._engine.connect().execution_options(writes=True)
+                self._quick.exec_driver_sql("PRAGMA busy_timeout = 0")
+                self._quick.rollback()
+            if self._quick.in_transaction():
+                return None
+            try:
+                self._quick.begin()
+            except OperationalError as error:
+                self._quick.rollback()
+                if is_lock_timeout(str(error.orig)):
+                    return None
+                raise
+            return self._quick
+
     @contextmanager
     def repairing(self, stream_id: int) -> Generator[Repairer]:
         """One transaction with the stream locked, in which its log may be rewritten."""
         with self._changing() as connection:
-            row = _LOCKED_STREAM.execute(connection, (stream_id,)).one()
+            row = _LOCKED_STREAM.one(connection, (stream_id,))
             unhurried(connection)
             yield Repairer(connection, StreamRow._make(row))
 
@@ -161,7 +195,7 @@ class Store:
     def erasing(self, stream_id: int) -> Generator[SourceEraser]:
         """One transaction with the stream locked, in which a source's name may be written over."""
         with self._changing() as connection:
-            row = _LOCKED_STREAM.execute(connection, (stream_id,)).one()
+            row = _LOCKED_STREAM.one(connection, (stream_id,))
             unhurried(connection)
             yield SourceEraser(connection, StreamRow._make(row))
         if self._engine.dialect.name == "sqlite":
@@ -171,19 +205,19 @@ class Store:
     def scanning(self, stream_id: int) -> Generator[Scanner]:
         """One moment of a stream, while others go on writing."""
         level = {"isolation_level": "REPEATABLE READ"} if self._engine.dialect.name == "postgresql" else {}
-        with _told_plainly(), self._engine.connect().execution_options(**level) as connection:
+        with told_plainly(), self._engine.connect().execution_options(**level) as connection:
             unhurried(connection)
-            row = _STREAM_BY_ID.execute(connection, (stream_id,)).one()
+            row = _STREAM_BY_ID.one(connection, (stream_id,))
             yield Scanner(connection, StreamRow._make(row))
 
     def check(self) -> list[str]:
         """What the database's own check finds wrong with it."""
-        with _told_plainly(), self._engine.connect() as connection:
+        with told_plainly(), self._engine.connect() as connection:
             return integrity.problems(connection)
 
     def reindex(self) -> None:
         """Make every index anew."""
-        with _told_plainly(), self._engine.connect() as connection:
+        with told_plainly(), self._engine.connect() as connection:
             integrity.reindex(connection)
 
     def events(self, stream_id: int, *, after: int, upto: int) -> Iterator[EventRow]:
@@ -224,7 +258,7 @@ class Store:
         """
         table = schema.snapshots
         with self._changing() as connection:
-            row = _LOCKED_STREAM.execute(connection, (stream_id,)).one()
+            row = _LOCKED_STREAM.one(connection, (stream_id,))
             if StreamRow._make(row).generation != generation:
                 return
             write_snapshot(connection, stream_id, snapshot)
@@ -257,18 +291,18 @@ class Store:
 
     @contextmanager
     def _reading(self) -> Generator[Connection]:
-        with _told_plainly(), self._engine.connect() as connection:
+        with told_plainly(), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def _changing(self) -> Generator[Connection]:
-        with _told_plainly(), self._engine.connect().execution_options(writes=True) as connection:
+        with told_plainly(), self._engine.connect().execution_options(writes=True) as connection:
             yield connection
             connection.commit()
 
 
 @contextmanager
-def _told_plainly() -> Generator[None]:
+def told_plainly() -> Generator[None]:
     """Database errors in our words; a broken rule stays what it is, for the caller to judge."""
     try:
         yield

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Connection
 
 from duelwise.errors import Damaged
 from duelwise.storage import schema
-from duelwise.storage.prepared import ManyRows, Prepared
+from duelwise.storage.prepared import ByKeys, ManyRows, Prepared
 from duelwise.storage.rows import (
     NO_ROUND,
     OPEN_STATES,
@@ -38,13 +38,20 @@ _EVENTS_BETWEEN = Prepared(
     .order_by(schema.events.c.seq),
     ["of_stream", "after", "upto"],
 )
-_TICKETS = sa.select(*_ticket_columns).where(
-    schema.tickets.c.stream_id == _stream_id,
-    schema.tickets.c.round.in_(sa.bindparam("rounds", expanding=True)),
+_TICKETS = ByKeys(
+    sa.select(*_ticket_columns).where(
+        schema.tickets.c.stream_id == _stream_id, schema.tickets.c.round.in_([sa.bindparam("round")])
+    ),
+    ["of_stream"],
+    "round",
 )
-_NAMED_EVENTS = sa.select(*_event_columns, schema.events.c.checksum).where(
-    schema.events.c.stream_id == _stream_id,
-    schema.events.c.event_id.in_(sa.bindparam("ids", expanding=True)),
+_NAMED_EVENTS = ByKeys(
+    sa.select(*_event_columns, schema.events.c.checksum).where(
+        schema.events.c.stream_id == _stream_id,
+        schema.events.c.event_id.in_([sa.bindparam("id")]),
+    ),
+    ["of_stream"],
+    "id",
 )
 _UPDATE_HEAD = Prepared(
     sa.update(schema.streams)
@@ -72,7 +79,7 @@ def checked(row: Iterable[object]) -> EventRow:
 def read_events(connection: Connection, stream_id: int, *, after: int, upto: int) -> Iterator[EventRow]:
     """Events after < seq ≤ upto in order; a damaged or missing one is an error that names it."""
     while after < upto:
-        rows = _EVENTS_BETWEEN.execute(connection, (stream_id, after, min(upto, after + READ_CHUNK))).all()
+        rows = _EVENTS_BETWEEN.all(connection, (stream_id, after, min(upto, after + READ_CHUNK)))
         for row in rows:
             event = checked(row)
             if event.seq != after + 1:
@@ -93,8 +100,14 @@ def _missing(seq: int) -> Damaged:
 
 def read_tickets(connection: Connection, stream_id: int, rounds: Iterable[int]) -> dict[int, TicketRow]:
     """The tickets of these rounds, those that exist."""
-    rows = connection.execute(_TICKETS, {"of_stream": stream_id, "rounds": list(rounds)})
-    return {ticket.round: ticket for ticket in map(TicketRow._make, rows)}
+    rows = _TICKETS.rows(connection, (stream_id,), list(rounds))
+    return {ticket.round: ticket for ticket in map(_ticket, rows)}
+
+
+def _ticket(row: Iterable[object]) -> TicketRow:
+    """The ticket of a fetched row; SQLite keeps its only truth value as a number."""
+    ticket = TicketRow._make(row)
+    return ticket._replace(swapped=bool(ticket.swapped))
 
 
 class Writer:
@@ -127,7 +140,7 @@ class Writer:
 
     def named(self, event_ids: Iterable[str]) -> dict[str, EventRow]:
         """The events that carry these ids, those that exist."""
-        rows = self.connection.execute(_NAMED_EVENTS, {"of_stream": self.stream.id, "ids": list(event_ids)})
+        rows = _NAMED_EVENTS.rows(self.connection, (self.stream.id,), list(event_ids))
         return {event.event_id: event for event in map(checked, rows) if event.event_id is not None}
 
     def overdue(self, *, asked_before: float, limit: int) -> list[TicketRow]:

@@ -18,7 +18,6 @@ LONGEST_NAME = 200
 _NAME_RULE = f"text of 1 to {LONGEST_NAME} printable ASCII characters"
 
 Features = Sequence[float] | Mapping[str, float] | Array
-Candidates = Array | Sequence[Mapping[str, object]] | Sequence[Sequence[float]]
 
 
 class CandidateSet(NamedTuple):
@@ -31,6 +30,9 @@ class CandidateSet(NamedTuple):
 
     def id_of(self, index: int) -> str | None:
         return None if self.ids is None else self.ids[index]
+
+
+Candidates = Array | Sequence[Mapping[str, object]] | Sequence[Sequence[float]] | CandidateSet
 
 
 def is_name(text: str) -> bool:
@@ -56,6 +58,8 @@ def read_candidates(
     candidates: Candidates, names: Sequence[str], encoder: Encoder = NO_ENCODER
 ) -> CandidateSet:
     """Check a candidate set: at least two, ids that differ, features that are finite."""
+    if isinstance(candidates, CandidateSet):
+        return candidates
     count = len(candidates)
     if count < 2:
         raise InvalidInput(f"There are {count} candidates; a duel needs at least two.")

@@ -137,6 +137,11 @@ class DecisionStream:
             answers += self._commits.submit(operations[start : start + MOST_AT_ONCE])
         return answers
 
+    def commit(self, operations: Sequence[Operation]) -> list[Answer | DuelwiseError]:
+        """The same for requests that were gathered already: one transaction, and nobody else's in it."""
+        with self._replica.lock:
+            return _commit(self._replica, list(operations))
+
     def retract_source(self, source: str) -> int:
         """Retract every vote of a source; returns how many. One rebuild takes out what was learned."""
         total, after = 0, -1
@@ -234,6 +239,11 @@ class DecisionStream:
     def catalogue(self) -> Catalogue:
         """The items as this process knows them."""
         return self._replica.folded.catalogue
+
+    @property
+    def replica(self) -> Replica:
+        """This process's fold, for those who write several streams in one transaction."""
+        return self._replica
 
     @property
     def settings(self) -> StreamSettings:

@@ -151,6 +151,7 @@ OF_ITEMS = ("items_put", "items_withdrawn")
 _NAMES = {made: name for name, made in KINDS.items()}
 _INTEGERS = ("arms",)
 _FLOATS = ("x", "predicted", "y", "candidates")
+_ARRAYS = frozenset(_INTEGERS + _FLOATS)
 
 
 class Recorded(NamedTuple):
@@ -170,9 +171,11 @@ def encode(event: Event) -> bytes:
     fields: dict[str, JSON] = {}
     arrays: dict[str, AnyArray] = {}
     for name, value in zip(event._fields, event, strict=True):
-        if isinstance(value, np.ndarray):
-            arrays[name] = value
-        elif value is not None:
+        if value is None:
+            continue
+        if name in _ARRAYS:
+            arrays[name] = cast("AnyArray", value)
+        else:
             fields[name] = cast("JSON", value)
     return pack(fields, arrays)
 

@@ -49,15 +49,17 @@ class _Held:
         self.opening, self.progress = opening, progress
         self.since = time.monotonic()
         self.counted = False  # whether room was made for it
+        self._stream: DecisionStream | None = None  # kept apart: a future is asked under its lock
 
     @property
     def stream(self) -> DecisionStream | None:
-        done = self.opening.done() and self.opening.exception() is None
-        return self.opening.result() if done else None
+        if self._stream is None and self.opening.done() and self.opening.exception() is None:
+            self._stream = self.opening.result()
+        return self._stream
 
     @property
     def failed_long_ago(self) -> bool:
-        failed = self.opening.done() and self.opening.exception() is not None
+        failed = self.stream is None and self.opening.done()
         return failed and time.monotonic() - self.since > RETRY_SECONDS
 
 

@@ -6,7 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from typing import NamedTuple
 
+from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from duelwise.errors import Damaged, DuelwiseError, ReadOnly
@@ -26,6 +28,14 @@ OWN_BYTES = 100_000  # of memory that a stream takes beside its state
 REFRESH_SECONDS = 1.0  # after so long without a look, catch up before the lock is taken
 
 Clock = Callable[[], float]
+
+
+class Joined(NamedTuple):
+    """This stream's part in a transaction that others share."""
+
+    replica: Replica
+    writer: Writer
+    batch: Batch
 
 
 class Replica:
@@ -109,6 +119,24 @@ class Replica:
             batch = Batch(writer, self.folded, self._chooser, at=self.clock())
             yield batch
         self._apply(batch.appended)
+
+    def join(self, connection: Connection) -> Joined | None:
+        """Take part in an open transaction; None when there is more to do first than to decide."""
+        writer = self.store.writer(connection, self.row.id)
+        row = writer.stream
+        is_level = (row.head, row.rounds) == (self.folded.seq, self.folded.ledger.rounds)
+        is_level = is_level and row.generation == self.row.generation
+        if not is_level or row.damaged is not None or self.read_only is not None or self._half_applied:
+            return None
+        self.row = row
+        batch = Batch(writer, self.folded, self._chooser, at=self.clock())
+        self.sweep(batch)
+        return Joined(self, writer, batch)
+
+    def finish_joined(self, joined: Joined) -> None:
+        """The transaction is durable: apply this stream's part of it."""
+        self._apply(joined.batch.appended)
+        self.upkeep()
 
     @contextmanager
     def _writing(self) -> Generator[Writer]:

@@ -1,0 +1,159 @@
+"""Several processes, one home for each stream: who decides, and how the others hand over.
+
+Every process reads and answers requests. One of them decides and learns for a stream, so its
+learner is folded once and its requests share transactions; the others send it what they have
+read. A SQLite file has one writer at a time, so there process 0 decides for all streams and reads
+no requests itself; in PostgreSQL streams are spread over all processes. Any process can decide,
+because the database keeps the order: when a home does not answer, whoever has the request decides
+itself, until the home is back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import socket
+import sys
+import time
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.responses import Response
+
+from duelwise.errors import DuelwiseError
+from duelwise.service.links import Answering, Link, Question
+from duelwise.service.metrics import Counts
+from duelwise.service.problems import Reply, respond
+from duelwise.service.routes import Call, Endpoint, json_reply
+
+if TYPE_CHECKING:
+    from duelwise.service.service import Service
+
+COUNTS = -1  # the question that asks for a process's counts
+AGAIN_SECONDS = 0.5  # before a home that was gone is looked for again
+CONNECT_SECONDS = 1.0
+NAMES_KEPT = 100_000
+IS_POSSIBLE = sys.platform == "linux"  # links are abstract sockets: no file that could be left behind
+
+log = logging.getLogger("duelwise.service")
+
+
+def new_secret() -> str:
+    return secrets.token_hex(16)
+
+
+class Homes:
+    """Process `number` of `workers`."""
+
+    def __init__(self, number: int, workers: int, secret: str = "") -> None:
+        self._number, self._workers, self._secret = number, workers if IS_POSSIBLE else 1, secret.encode()
+        self._endpoints: Sequence[Endpoint] = ()
+        self._positions: dict[tuple[str, str], int] = {}
+        self._service: Service | None = None
+        self._server: asyncio.AbstractServer | None = None
+        self._answering: set[Answering] = set()
+        self._links: dict[int, Link] = {}
+        self._gone_until: dict[int, float] = {}
+        self._ids: dict[str, int] = {}  # streams' numbers
+
+    def serve(self, endpoints: Sequence[Endpoint]) -> None:
+        """What can be handed over: the same list in every process."""
+        self._endpoints = endpoints
+        self._positions = {
+            (one.method, one.path): position for position, one in enumerate(endpoints) if one.at_home
+        }
+
+    async def open(self, service: Service) -> None:
+        self._service = service
+        if self._workers > 1:
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            listener.bind(self._address(self._number))
+            loop = asyncio.get_running_loop()
+            self._server = await loop.create_unix_server(
+                lambda: Answering(self._secret, self._answer, self._answering), sock=listener
+            )
+
+    async def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for link in (*self._links.values(), *self._answering):
+            link.close()
+
+    def perform(self, endpoint: Endpoint, call: Call) -> Coroutine[Any, Any, Reply | Response]:
+        """The reply of the stream's home, or our own."""
+        if self._workers == 1 or not endpoint.at_home:
+            return endpoint.run(call)
+        return self._perform_at_home(endpoint, call)
+
+    async def _perform_at_home(self, endpoint: Endpoint, call: Call) -> Reply | Response:
+        home = await self._home_of(call.name)
+        link = None if home == self._number else await self._link(home)
+        if link is None:
+            return await endpoint.run(call)
+        position = self._positions[endpoint.method, endpoint.path]
+        return await link.ask(position, call.name, call.ticket, call.body)
+
+    async def counts(self) -> Counts:
+        """What all processes have counted together; one that is gone is left out."""
+        assert self._service is not None
+        total = self._service.counts()
+        for number in range(self._workers):
+            link = None if number == self._number else await self._link(number)
+            if link is not None:
+                with contextlib.suppress(DuelwiseError):
+                    reply = await link.ask(COUNTS, "", "", b"")
+                    total = total.plus(msgspec.json.decode(reply.body, type=Counts))
+        return total
+
+    async def _answer(self, question: Question) -> Reply:
+        """In the home: what another process was asked."""
+        assert self._service is not None
+        if question.endpoint == COUNTS:
+            return json_reply(self._service.counts())
+        endpoint = self._endpoints[question.endpoint]
+        try:
+            reply = await endpoint.run(Call(question.name, question.ticket, question.body))
+        except DuelwiseError as error:
+            return respond(error)
+        except Exception as error:
+            log.exception("%s %s failed for another process", endpoint.method, endpoint.path)
+            return respond(error)
+        assert isinstance(reply, Reply)
+        return reply
+
+    async def _home_of(self, name: str) -> int:
+        assert self._service is not None
+        streams = self._service.streams
+        if streams.store.has_one_writer:
+            return 0
+        number = self._ids.get(name)
+        if number is None:
+            number = (await streams.run(lambda: streams.store.stream(name))).id
+            if len(self._ids) >= NAMES_KEPT:
+                self._ids.clear()
+            self._ids[name] = number
+        return number % self._workers
+
+    async def _link(self, home: int) -> Link | None:
+        link = self._links.get(home)
+        if link is not None and link.is_open:
+            return link
+        now = time.monotonic()
+        if now < self._gone_until.get(home, 0.0):
+            return None
+        self._gone_until[home] = now + AGAIN_SECONDS  # one tries, the others decide themselves meanwhile
+        loop = asyncio.get_running_loop()
+        connecting = loop.create_unix_connection(lambda: Link(self._secret), self._address(home))
+        try:
+            _, link = await asyncio.wait_for(connecting, CONNECT_SECONDS)
+        except OSError:
+            return None
+        self._links[home] = link
+        self._gone_until.pop(home, None)
+        return link
+
+    def _address(self, number: int) -> str:
+        return f"\0duelwise-{self._secret[:8].decode()}-{number}"

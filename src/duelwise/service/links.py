@@ -1,0 +1,193 @@
+"""A link between two processes of one service: requests one way, replies the other, many under way at once.
+
+    length (4 bytes) | msgpack
+
+The first frame of a link is a secret that only the processes of this service know.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import itertools
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from duelwise.errors import StorageFailure
+from duelwise.service.problems import Reply
+
+MOST_BYTES = 64_000_000  # of one frame
+ANSWER_SECONDS = 10.0  # then the other process is taken for dead
+LOOK_SECONDS = 1.0  # between looks at how long the oldest has waited
+
+T = TypeVar("T")
+
+
+class Question(msgspec.Struct, array_like=True, gc=False):
+    """A request that another process shall answer."""
+
+    number: int
+    endpoint: int  # its position among the endpoints, which all processes know alike
+    name: str
+    ticket: str
+    body: bytes
+
+
+class Answered(msgspec.Struct, array_like=True, gc=False):
+    """The whole answer."""
+
+    number: int
+    status: int
+    body: bytes
+    media_type: str
+    further: dict[str, str]
+
+
+Answerer = Callable[[Question], Coroutine[Any, Any, Reply]]
+
+
+class Frames(asyncio.Protocol, Generic[T]):
+    """Frames in, frames out; what is written in one turn of the event loop is sent together."""
+
+    def __init__(self, kind: type[T]) -> None:
+        self._decoder = msgspec.msgpack.Decoder(kind)
+        self._encoder = msgspec.msgpack.Encoder()
+        self._received = bytearray()
+        self._outgoing: list[bytes] = []
+        self.transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        received = self._received
+        received += data
+        start = 0
+        while len(received) - start >= 4:
+            size = int.from_bytes(received[start : start + 4], "big")
+            if size > MOST_BYTES:
+                self.close()
+                return
+            if len(received) - start - 4 < size:
+                break
+            self.on_frame(bytes(received[start + 4 : start + 4 + size]))
+            start += 4 + size
+        del received[:start]
+
+    def on_frame(self, frame: bytes) -> None:
+        self.on_message(self._decoder.decode(frame))
+
+    def on_message(self, message: T) -> None:
+        raise NotImplementedError
+
+    def send(self, message: object) -> None:
+        self.send_frame(self._encoder.encode(message))
+
+    def send_frame(self, frame: bytes) -> None:
+        if not self._outgoing:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._outgoing += (len(frame).to_bytes(4, "big"), frame)
+
+    def close(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _flush(self) -> None:
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.write(b"".join(self._outgoing))
+        self._outgoing.clear()
+
+
+class Link(Frames[Answered]):
+    """The asking end."""
+
+    def __init__(self, secret: bytes) -> None:
+        super().__init__(Answered)
+        self._secret = secret
+        self._numbers = itertools.count()
+        self._waiting: dict[int, tuple[asyncio.Future[Reply], float]] = {}  # oldest first, with its time
+        self._watch: asyncio.TimerHandle | None = None
+        self.is_open = True
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.send_frame(self._secret)
+        self._look()
+
+    async def ask(self, endpoint: int, name: str, ticket: str, body: bytes) -> Reply:
+        number = next(self._numbers)
+        loop = asyncio.get_running_loop()
+        reply: asyncio.Future[Reply] = loop.create_future()
+        self._waiting[number] = reply, loop.time()
+        self.send(Question(number, endpoint, name, ticket, body))
+        try:
+            return await reply
+        finally:
+            self._waiting.pop(number, None)
+
+    def on_message(self, message: Answered) -> None:
+        waiting = self._waiting.get(message.number)
+        if waiting is not None and not waiting[0].done():
+            reply = Reply(message.status, message.body, message.media_type, message.further)
+            waiting[0].set_result(reply)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.is_open = False
+        if self._watch is not None:
+            self._watch.cancel()
+        for reply, _ in self._waiting.values():
+            if not reply.done():
+                reply.set_exception(_no_answer())
+
+    def _look(self) -> None:
+        """Give up a process that does not answer, such as one that was stopped."""
+        loop = asyncio.get_running_loop()
+        _, since = next(iter(self._waiting.values()), (None, loop.time()))
+        if loop.time() - since > ANSWER_SECONDS:
+            self.close()
+        else:
+            self._watch = loop.call_later(LOOK_SECONDS, self._look)
+
+
+class Answering(Frames[Question]):
+    """The answering end."""
+
+    def __init__(self, secret: bytes, answer: Answerer, links: set[Answering]) -> None:
+        super().__init__(Question)
+        self._secret, self._answer, self._links = secret, answer, links
+        self._is_known = False
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._links.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._links.discard(self)
+
+    def on_frame(self, frame: bytes) -> None:
+        if self._is_known:
+            super().on_frame(frame)
+        elif hmac.compare_digest(frame, self._secret):
+            self._is_known = True
+        else:
+            self.close()
+
+    def on_message(self, message: Question) -> None:
+        task = asyncio.get_running_loop().create_task(self._reply(message))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _reply(self, question: Question) -> None:
+        reply = await self._answer(question)
+        self.send(Answered(question.number, reply.status, reply.body, reply.media_type, dict(reply.further)))
+
+
+def _no_answer() -> StorageFailure:
+    return StorageFailure(
+        "The process that decides for this stream ended before it answered. Whether the request was recorded "
+        "is not known; sending it again is safe for votes, contexts, and asks that carry an event_id."
+    )

@@ -1,0 +1,94 @@
+"""The OpenAPI document: made from the routes, the bodies and the answers they name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from duelwise.service import schemas
+from duelwise.service.problems import KINDS, MEDIA_TYPE, Problem
+from duelwise.service.routes import JSON_TYPE, Endpoint
+
+PARAMETERS = {"name": schemas.NAME_PATTERN, "ticket": schemas.TICKET_PATTERN}
+UNREFERENCED: tuple[Any, ...] = (
+    Problem, schemas.Item, schemas.AskResult, schemas.ReceiptResult, schemas.ProblemResult,
+    schemas.StreamAnswer, schemas.BrokenStream,
+)  # fmt: skip
+"""Types that the document needs although no route names them by itself."""
+
+Document = dict[str, Any]
+
+
+def document(endpoints: Iterable[Endpoint], *, title: str, version: str, description: str) -> Document:
+    endpoints = list(endpoints)
+    named = {one.body for one in endpoints} | {one.answer for one in endpoints}
+    _, components = msgspec.json.schema_components(
+        [kind for kind in named if kind is not None] + list(UNREFERENCED),
+        ref_template=schemas.SCHEMAS + "{name}",
+    )
+    items = [{"$ref": f"{schemas.SCHEMAS}{op}Item"} for op in ("Ask", "Observe", "Tell", "Retract")]
+    components["BatchBody"]["properties"]["items"]["items"] = {"anyOf": [*items, {"type": "object"}]}
+    paths: dict[str, dict[str, Document]] = {}
+    for endpoint in endpoints:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": title, "description": description, "version": version},
+        "paths": paths,
+        "components": {
+            "schemas": dict(sorted(components.items())),
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"key": []}, {}],  # a service without keys answers this machine without one
+    }
+
+
+def _operation(endpoint: Endpoint) -> Document:
+    name = endpoint.run.__name__
+    made: Document = {
+        "summary": name.replace("_", " ").title(),
+        "description": endpoint.run.__doc__,
+        "operationId": re.sub(r"\W", "_", f"{name}{endpoint.path}_{endpoint.method.lower()}"),
+        "parameters": [
+            {"name": given, "in": "path", "required": True, "schema": {"type": "string", "pattern": pattern}}
+            for given, pattern in PARAMETERS.items()
+            if f"{{{given}}}" in endpoint.path
+        ],
+        "responses": _responses(endpoint),
+    }
+    if endpoint.body is not None:
+        made["requestBody"] = {"required": True, "content": _content(JSON_TYPE, _reference(endpoint.body))}
+    return made
+
+
+def _responses(endpoint: Endpoint) -> Document:
+    schema = {"type": "string"} if endpoint.answer is None else _reference(endpoint.answer)
+    made: Document = {
+        str(endpoint.status): {
+            "description": "Successful Response",
+            "content": _content(endpoint.media_type, schema),
+        }
+    }
+    if endpoint.repeated:
+        made["200"] = {
+            "description": "It is there already, just so.",
+            "content": _content(endpoint.media_type, schema),
+        }
+    for status in endpoint.refusals:
+        titles = [kind.title for kind in KINDS.values() if kind.status == status]
+        made[str(status)] = {
+            "description": "; or: ".join(titles),
+            "content": _content(MEDIA_TYPE, _reference(Problem)),
+        }
+    return made
+
+
+def _content(media_type: str, schema: Mapping[str, object]) -> Document:
+    return {media_type: {"schema": schema}}
+
+
+def _reference(kind: Any) -> dict[str, str]:
+    return {"$ref": schemas.SCHEMAS + kind.__name__}

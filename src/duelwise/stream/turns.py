@@ -1,0 +1,90 @@
+"""One transaction over several streams of a SQLite file, in steps none of which waits for another process.
+
+A file has one writer at a time, so the requests of all its streams can share one commit. An event
+loop takes the quick steps itself and leaves the commit, which waits for the disk, to a thread: the
+interpreter then never has two threads that want it at once.
+
+    turn = begin_turn(store, [(stream, operations), ...])   # event loop
+    turn.commit()                                           # thread
+    answers = turn.finish()                                 # event loop
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy.engine import Connection
+
+from duelwise.errors import DuelwiseError
+from duelwise.storage import Store, told_plainly
+from duelwise.stream.decision_stream import DecisionStream
+from duelwise.stream.operations import Answer, Operation
+from duelwise.stream.replica import Joined, Replica
+
+Group = tuple[DecisionStream, Sequence[Operation]]
+Answers = list[Answer | DuelwiseError]
+
+
+class Busy(Exception):
+    """Someone else is at the file or at a stream; `DecisionStream.commit` waits for them."""
+
+
+class Turn:
+    """Requests that are decided and sent to the database, and not yet committed."""
+
+    def __init__(self, connection: Connection, joined: list[Joined], answers: list[Answers]) -> None:
+        self._connection, self._joined, self._answers = connection, joined, answers
+
+    def commit(self) -> None:
+        """Make it durable. After an error nothing is recorded, and `finish` must not be called."""
+        try:
+            with told_plainly():
+                self._connection.commit()
+        except BaseException:
+            _give_up(self._connection, [one.replica for one in self._joined])
+            raise
+
+    def finish(self) -> list[Answers]:
+        """Learn from what is durable now; the answers of each group."""
+        for one in self._joined:
+            try:
+                one.replica.finish_joined(one)
+            finally:
+                one.replica.lock.release()
+        return self._answers
+
+
+def begin_turn(store: Store, groups: Sequence[Group]) -> Turn:
+    """Decide each group and send what follows; `Busy` when that would mean to wait."""
+    held: list[Replica] = []
+    connection: Connection | None = None
+    try:
+        for stream, _ in groups:
+            if not stream.replica.lock.acquire(blocking=False):
+                raise Busy
+            held.append(stream.replica)
+        connection = store.begin_at_once()
+        if connection is None:
+            raise Busy
+        joined: list[Joined] = []
+        answers: list[Answers] = []
+        for stream, operations in groups:
+            one = stream.replica.join(connection)
+            if one is None:
+                raise Busy
+            joined.append(one)
+            answers.append(one.batch.decide(operations))
+            one.writer.flush()
+        return Turn(connection, joined, answers)
+    except BaseException:
+        _give_up(connection, held)
+        raise
+
+
+def _give_up(connection: Connection | None, held: Sequence[Replica]) -> None:
+    try:
+        if connection is not None:
+            connection.rollback()
+    finally:
+        for replica in held:
+            replica.lock.release()

@@ -1,0 +1,43 @@
+"""Compiling what a stream will run before anybody waits for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import numpy as np
+
+from duelwise.stream.choosing import Chooser
+from duelwise.stream.events import Asked, Observed, Recorded, Told
+from duelwise.stream.folding import Folded
+from duelwise.stream.settings import StreamSettings
+
+
+def warm(settings: StreamSettings) -> None:
+    """Two duels in memory, so that every kernel of these parts is compiled, or loaded from disk."""
+    folded, chooser = Folded(settings), Chooser(settings)
+    rng = np.random.default_rng(0)
+    seq = 0
+    for round in range(2):
+        x = rng.uniform(size=(3, settings.context_dim))
+        choice = chooser.choose(folded.learner, x, round)
+        asked = Asked(
+            round=round, tag="", arms=choice.arms, x=x[choice.arms], predicted=choice.predicted,
+            swapped=choice.swapped, model_version=seq,
+        )  # fmt: skip
+        y = rng.uniform(size=(2, settings.post_dim))
+        for event in (asked, Observed(round, y), Told(round, 1.0)):
+            seq += 1
+            folded.apply(Recorded(seq, 0.0, event))
+    folded.snapshot()
+
+
+def kinds(texts: Iterable[str]) -> list[str]:
+    """Of streams' settings (as JSON) one of each kind, after the defaults: to a compiler sizes are alike."""
+    found = {"": StreamSettings(context_dim=2, post_dim=1).to_json()}
+    for text in texts:
+        made = json.loads(text)
+        found.setdefault(
+            json.dumps([made.get("recipe"), made.get("options"), made.get("post_dim", 0) > 0]), text
+        )
+    return list(found.values())
