@@ -32,9 +32,9 @@ def test_one_feature_agrees_with_exact_integration() -> None:
         mean = (grid * weight).sum() / weight.sum()
         deviation = np.sqrt(((grid - mean) ** 2 * weight).sum() / weight.sum())
         assert held.mean[0, g, 0] == pytest.approx(
-            mean, abs=0.08 * deviation
+            mean, abs=0.2 * deviation
         )  # filtering is no exact integration
-        assert np.sqrt(held.covariance[0, g, 0, 0]) == pytest.approx(deviation, rel=0.03)
+        assert np.sqrt(held.covariance[0, g, 0, 0]) == pytest.approx(deviation, rel=0.06)
 
 
 def test_units_do_not_matter() -> None:

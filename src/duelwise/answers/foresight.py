@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -63,7 +64,7 @@ def take(held: Foresight, chance: Array, outcome: Array) -> None:
         held.chance[bin] += given
         held.won[bin] += came
         held.votes[bin] += 1
-        held.log_loss[0] -= came * np.log(sure) + (1 - came) * np.log1p(-sure)
+        held.log_loss[0] -= came * math.log(sure) + (1 - came) * math.log1p(-sure)
         hit = 0.5 if came == 0.5 or given == 0.5 else float((given > 0.5) == (came > 0.5))
         held.hits[0] += hit
         held.first_hits[0] += hit if seen < AT_FIRST else 0.0
@@ -77,9 +78,11 @@ def foreseen(held: Foresight) -> Foreseen | None:
     if total == 0:
         return None
     bins = tuple(
-        CalibrationBin(held.chance[b] / held.votes[b], held.won[b] / held.votes[b], int(held.votes[b]))
-        for b in range(BINS)
-        if held.votes[b]
+        CalibrationBin(chance / votes, won / votes, votes)
+        for chance, won, votes in zip(
+            held.chance.tolist(), held.won.tolist(), held.votes.tolist(), strict=True
+        )
+        if votes
     )
     return Foreseen(
         votes=total,
@@ -87,10 +90,11 @@ def foreseen(held: Foresight) -> Foreseen | None:
         accuracy_at_first=float(held.first_hits[0]) / min(total, AT_FIRST),
         accuracy_now=float(held.recent[: min(total, AT_FIRST)].mean()),
         log_loss=float(held.log_loss[0]) / total,
-        log_loss_of_a_coin=float(np.log(2.0)),
+        log_loss_of_a_coin=math.log(2.0),
         calibration=bins,
         calibrated=all(
-            abs(b.won - b.chance) <= 3 * np.sqrt(max(b.chance * (1 - b.chance), 1e-4) / b.votes) for b in bins
+            abs(b.won - b.chance) <= 3 * math.sqrt(max(b.chance * (1 - b.chance), 1e-4) / b.votes)
+            for b in bins
         ),
     )
 

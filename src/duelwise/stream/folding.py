@@ -72,8 +72,8 @@ class Folded:
             if event.round not in self._unserved:
                 learned = self.learner.observe(Contexts(RUN, _one(event.round), event.y[None]))
                 self._note(learned)
-                if before == "voted" and not len(learned.round):  # by a source that is held back
-                    self.learner.forget(0, event.round)
+                if before == "voted" and not len(learned.round) and event.round not in self.left_out.rounds:
+                    self.learner.forget(0, event.round)  # the vote was of a source that is held back
         elif isinstance(event, Told):
             self._hear(event, observed=before == "observed")
         elif isinstance(event, Cut):
