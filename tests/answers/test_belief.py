@@ -31,9 +31,8 @@ def test_one_feature_agrees_with_exact_integration() -> None:
         weight = np.exp(log_likelihood - 0.5 * (grid / scale) ** 2 + 60 * np.log(2))
         mean = (grid * weight).sum() / weight.sum()
         deviation = np.sqrt(((grid - mean) ** 2 * weight).sum() / weight.sum())
-        assert held.mean[0, g, 0] == pytest.approx(
-            mean, abs=0.2 * deviation
-        )  # filtering is no exact integration
+        # Filtering vote by vote is no exact integration, least of all where the first votes say much.
+        assert held.mean[0, g, 0] == pytest.approx(mean, abs=(0.1 if scale < 2 else 0.25) * deviation)
         assert np.sqrt(held.covariance[0, g, 0, 0]) == pytest.approx(deviation, rel=0.06)
 
 

@@ -25,7 +25,7 @@ from duelwise.types import Array, IntArray
 
 LONGEST_FORECAST = 1e9  # votes; beyond it nothing useful can be said
 RANGE = 0.8  # chance that the stated range of votes needed is to hold
-SPREAD = 0.5  # standard errors by which a z of today is off, in effect: the pair in question may change
+SPREAD = 0.62  # standard errors by which a z of today is off, in effect: the pair in question may change
 LATER_VOTES = (
     0.7  # of so many votes as those before, later ones are worth as much: they are asked knowing more
 )

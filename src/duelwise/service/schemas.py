@@ -48,6 +48,9 @@ class StreamBody(Body):
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
     random_share: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
     keep_candidates: bool | UnsetType = UNSET
+    goal: Literal["serve", "settle"] | UnsetType = UNSET
+    top: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+    encodings: dict[str, Any] | UnsetType = UNSET
     edition: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
 
 
