@@ -26,8 +26,8 @@ Id = Annotated[str, Meta(pattern=ID_PATTERN)]
 FeatureName = Annotated[str, Meta(pattern=FEATURE_PATTERN)]
 Ticket = Annotated[str, Meta(pattern=TICKET_PATTERN)]
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
-Features = list[Number] | dict[str, Number]
-"""In the order of the stream's names, or by name."""
+Features = list[Number] | dict[str, Number | str | list[Number]]
+"""In the order of the stream's names, or by name; levels and vectors where the stream encodes them."""
 Winner = Literal["left", "right", "tie", "skip"]
 
 
@@ -63,10 +63,12 @@ class Candidate(Body):
 
 
 class AskBody(Body):
-    """The candidates of one duel."""
+    """The candidates of one duel, or items of the catalogue by id or group; with neither all items."""
 
-    candidates: Annotated[list[Candidate], Meta(min_length=2)]
+    candidates: Annotated[list[Candidate], Meta(min_length=2)] | UnsetType = UNSET
     event_id: Id | None = None
+    ids: list[Id] | UnsetType = UNSET
+    group: Id | UnsetType = UNSET
 
 
 class ObserveBody(Body):

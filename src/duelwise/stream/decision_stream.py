@@ -11,10 +11,9 @@ from typing import Self, cast
 
 from duelwise.errors import Conflict, DuelwiseError
 from duelwise.storage import Store, TicketRow, open_store
-from duelwise.stream import answering, editing, events, tickets
-from duelwise.stream.answering import ALL, Best, Ranking, Sight
+from duelwise.stream import editing, events, tickets
+from duelwise.stream.answering import ALL
 from duelwise.stream.candidates import Candidates, Features, check_stream_name
-from duelwise.stream.catalogue import Catalogue
 from duelwise.stream.events import Asked, Recorded
 from duelwise.stream.group_commit import MOST_AT_ONCE, GroupCommit
 from duelwise.stream.heartbeat import check_arithmetic
@@ -37,11 +36,12 @@ from duelwise.stream.repeating import duel_of
 from duelwise.stream.replica import Clock, Replica
 from duelwise.stream.report import Report, make_report
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.stream_answers import StreamAnswers
 
 CLOSED_AT_ONCE = 500  # tickets closed or retracted in one transaction
 
 
-class DecisionStream:
+class DecisionStream(StreamAnswers):
     """Ask for a pair, observe what becomes known, tell who won: durable, and in any order.
 
     The log is the truth and the learner a fold over it, so several processes may serve one
@@ -201,53 +201,6 @@ class DecisionStream:
         return editing.set_source(self._replica, source, held=False)
 
     # -- looking ------------------------------------------------------------------------
-
-    def sight(self) -> Sight:
-        """What answers are read from: the state of this moment, level with the log."""
-        replica = self._replica
-        with replica.lock:
-            replica.refresh()
-            folded = replica.folded
-            return Sight(
-                self.settings, folded.believing.posterior(), folded.catalogue,
-                folded.learner.post_serving.predict, int(folded.learner.pending.out[0]),
-            )  # fmt: skip
-
-    def rank(
-        self,
-        candidates: Candidates | FromCatalogue = ALL,
-        *,
-        adjust: Sequence[str] = (),
-        level: float = 0.95,
-        limit: int | None = None,
-    ) -> Ranking:
-        """Candidates or items in order of utility, each with interval, rank range and P(best).
-
-        Features named in `adjust` are held equal.
-        """
-        return answering.rank(self.sight(), candidates, adjust=adjust, level=level, limit=limit)
-
-    def best(self, candidates: Candidates | FromCatalogue = ALL) -> Best:
-        """The one to serve without a duel."""
-        return answering.best(self.sight(), candidates)
-
-    def win_probability(self, first: Features | str, second: Features | str) -> float:
-        """The chance that a vote goes to the first: features, or ids of items."""
-        return answering.chance(self.sight(), first, second)
-
-    @property
-    def catalogue(self) -> Catalogue:
-        """The items as this process knows them."""
-        return self._replica.folded.catalogue
-
-    @property
-    def replica(self) -> Replica:
-        """This process's fold, for those who write several streams in one transaction."""
-        return self._replica
-
-    @property
-    def settings(self) -> StreamSettings:
-        return self._replica.settings
 
     @property
     def read_only(self) -> str | None:

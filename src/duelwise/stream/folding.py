@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -52,6 +52,7 @@ class Folded:
         self.believing = Believing(settings.context_dim + settings.post_dim)
         self.catalogue = Catalogue(settings)
         self.ledger = Ledger()
+        self.on_learned: Callable[[Learned], None] | None = None  # for whoever walks a log
         self.seq = 0
         self.restored_from = 0  # the snapshot it started from
         self.left_out = leaving_out  # rounds and sources whose votes are left out,
@@ -126,9 +127,13 @@ class Folded:
         self.learner.forget(0, round)
 
     def _note(self, learned: Learned) -> None:
+        if not len(learned.round):
+            return
         for round, weight in zip(learned.round.tolist(), learned.weight.tolist(), strict=True):
             self.ledger.learned(round, weight)
         self.believing.take(learned)
+        if self.on_learned is not None:
+            self.on_learned(learned)
 
     def snapshot(self) -> SnapshotRow:
         """The whole state as bytes."""
