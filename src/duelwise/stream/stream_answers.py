@@ -16,6 +16,7 @@ from duelwise.stream.rating import Rater, raters_of
 from duelwise.stream.replica import Replica
 from duelwise.stream.settings import StreamSettings
 from duelwise.stream.vote_table import VoteTable, read_votes
+from duelwise.types import IntArray
 
 
 class StreamAnswers:
@@ -55,6 +56,11 @@ class StreamAnswers:
     def win_probability(self, first: Features | str, second: Features | str) -> float:
         """The chance that a vote goes to the first: features, or ids of items."""
         return answering.chance(self.sight(), first, second)
+
+    def delays(self) -> IntArray:
+        """Votes by the time from asking, in the bins of the ledger."""
+        with self._replica.lock:
+            return self._replica.folded.ledger.delays.copy()
 
     def votes(self, *, held_too: bool = False) -> VoteTable:
         """Every vote that counts, from the log; with `held_too` also those of sources that are held back."""
