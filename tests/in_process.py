@@ -10,8 +10,10 @@ from starlette.applications import Starlette
 
 T = TypeVar("T")
 
-MEALS = {"name": "meals", "context_dim": 3, "post_dim": 2,
-         "feature_names": ["price", "distance", "spice", "warmth", "lateness"]}  # fmt: skip
+NAMES = ["price", "distance", "spice", "warmth", "lateness"]
+MEALS = {"name": "meals", "context_dim": 3, "post_dim": 2, "feature_names": NAMES,
+         "ranges": {name: [-1, 1] for name in NAMES}}  # fmt: skip
+"""With every range declared a log holds only what a test does."""
 
 
 def candidates(count: int = 4, shift: float = 0.0) -> list[dict[str, Any]]:

@@ -31,6 +31,8 @@ except ModuleNotFoundError as error:
 
 JSON = None | bool | int | float | str | list["JSON"] | dict[str, "JSON"]
 Winner = Literal["left", "right", "tie", "skip"]
+Known = Sequence[float | None] | Mapping[str, float | None] | None
+"""Values in order or by name; None for what is not known yet."""
 
 ERRORS: dict[str, type[errors.DuelwiseError]] = {
     "invalid-input": errors.InvalidInput,
@@ -76,6 +78,8 @@ class Duel:
     right: Side
     model_version: int
     probability: float | None
+    fallback: bool = False  # the learner could not choose: the pair was drawn at random
+    clamped: tuple[str, ...] = ()  # features of which some candidate lies beyond the range
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,7 @@ class Receipt:
     ticket: str
     state: str
     changed: bool
+    vote: str | None = None  # the vote's own id, to retract it by
 
 
 class Client:
@@ -119,14 +124,9 @@ class Client:
         """A stream of the service; whether it exists shows with the first request."""
         return RemoteStream(self, name)
 
-    def create(self, name: str, *, context_dim: int, post_dim: int = 0, recipe: str = "rcdp-ucb",
-               options: Mapping[str, JSON] | None = None, feature_names: Sequence[str] = (),
-               **further: JSON) -> RemoteStream:  # fmt: skip
-        """Create a stream, or find it with the same settings."""
-        body: dict[str, JSON] = {
-            "name": name, "context_dim": context_dim, "post_dim": post_dim, "recipe": recipe,
-            "options": dict(options or {}), "feature_names": list(feature_names), **further,
-        }  # fmt: skip
+    def create(self, name: str, *, context_dim: int, post_dim: int = 0, **further: JSON) -> RemoteStream:
+        """Create a stream, or find it with the same settings; `further` are the others by name."""
+        body: dict[str, JSON] = {"name": name, "context_dim": context_dim, "post_dim": post_dim, **further}
         self.request("POST", "/v1/streams", body)
         return self.stream(name)
 
@@ -188,29 +188,33 @@ class RemoteStream:
 
     def ask(
         self, candidates: Sequence[Candidate] | None = None, *, ids: Sequence[str] | None = None,
-        group: str | None = None, event_id: str | None = None,
+        group: str | None = None, event_id: str | None = None, votes_wanted: int | None = None,
     ) -> Duel:  # fmt: skip
         """Two to show: of the candidates, of items by id or group, or of all items where none is named.
 
-        An `event_id` is made up where none is given.
+        An `event_id` is made up where none is given. With `votes_wanted` as many raters may vote on the
+        duel, each with a source of its own.
         """
         if candidates is None:
             named: dict[str, JSON] = {"event_id": event_id or uuid.uuid4().hex}
-            if ids is not None:
-                named["ids"] = list(ids)
-            if group is not None:
-                named["group"] = group
+            given = {"ids": None if ids is None else list(ids), "group": group, "votes_wanted": votes_wanted}
+            named |= {name: cast("JSON", value) for name, value in given.items() if value is not None}
             return _duel(self._client.request("POST", f"{self._path}/ask", named))
         offered: list[JSON] = [
             {"id": candidate["id"], "features": [float(value) for value in candidate["features"]]}
             for candidate in candidates
         ]
         body: dict[str, JSON] = {"candidates": offered, "event_id": event_id or uuid.uuid4().hex}
+        if votes_wanted is not None:
+            body["votes_wanted"] = votes_wanted
         return _duel(self._client.request("POST", f"{self._path}/ask", body))
 
-    def observe(self, ticket: str, left: Sequence[float], right: Sequence[float]) -> Receipt:
-        """What became known of the two after serving, before or after the vote."""
-        body: dict[str, JSON] = {"left": [float(v) for v in left], "right": [float(v) for v in right]}
+    def observe(self, ticket: str, left: Known = None, right: Known = None) -> Receipt:
+        """What became known of the two after serving, in as many parts as it takes, before or after the vote.
+
+        None where a value is not known yet.
+        """
+        body: dict[str, JSON] = {"left": _values(left), "right": _values(right)}
         return _receipt(self._client.request("POST", f"{self._ticket(ticket)}/observe", body))
 
     def tell(self, ticket: str, winner: Winner, *, source: str | None = None) -> Receipt:
@@ -219,9 +223,10 @@ class RemoteStream:
             self._client.request("POST", f"{self._ticket(ticket)}/tell", {"winner": winner, "source": source})
         )
 
-    def retract(self, ticket: str) -> Receipt:
-        """The duel's vote shall not count."""
-        return _receipt(self._client.request("POST", f"{self._ticket(ticket)}/retract"))
+    def retract(self, ticket: str, *, vote: str | None = None, source: str | None = None) -> Receipt:
+        """The duel's votes shall not count: all, one by its id, or those of a source."""
+        body: dict[str, JSON] = {"vote": vote, "source": source}
+        return _receipt(self._client.request("POST", f"{self._ticket(ticket)}/retract", body))
 
     def batch(self, items: Sequence[Mapping[str, JSON]]) -> list[dict[str, JSON]]:
         """Many operations in one transaction; asks are given an event_id, so that a repeat is safe."""
@@ -350,10 +355,22 @@ def _duel(answer: Mapping[str, JSON]) -> Duel:
         right=Side(cast("str | None", right["id"]), cast("int", right["index"])),
         model_version=cast("int", answer["model_version"]),
         probability=cast("float | None", answer["probability"]),
+        fallback=cast("bool", answer.get("fallback", False)),
+        clamped=tuple(cast("list[str]", answer.get("clamped", []))),
     )
 
 
 def _receipt(answer: Mapping[str, JSON]) -> Receipt:
     return Receipt(
-        cast("str", answer["ticket"]), cast("str", answer["state"]), cast("bool", answer["changed"])
-    )
+        cast("str", answer["ticket"]), cast("str", answer["state"]), cast("bool", answer["changed"]),
+        cast("str | None", answer.get("vote")),
+    )  # fmt: skip
+
+
+def _values(known: Known) -> JSON:
+    """Floats; null for what is not known."""
+    if known is None:
+        return None
+    if isinstance(known, Mapping):
+        return {name: None if value is None else float(value) for name, value in known.items()}
+    return [None if value is None else float(value) for value in known]

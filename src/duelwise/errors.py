@@ -15,6 +15,10 @@ class InvalidInput(DuelwiseError, ValueError):
     """A value has the wrong shape, range or kind. Nothing was changed."""
 
 
+class CannotChoose(InvalidInput):
+    """The learner names no pair that could be served. Nothing was changed."""
+
+
 class UnknownName(InvalidInput):
     """A name that is in no registry."""
 

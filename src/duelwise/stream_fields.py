@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, get_origin, get_type_hints
 
 from duelwise.types import JSON
 
-THIRTY_DAYS = 30 * 24 * 3600.0
+ONE_DAY = 24 * 3600.0
+THIRTY_DAYS = 30 * ONE_DAY
 EDITION = 2  # of the rules that new streams live by; 0.1 made edition 1
 
 REQUIRED = dataclasses.MISSING
@@ -57,12 +58,16 @@ class StreamFields:
 
     context_dim: int = _setting(help="Features known before serving.")
     post_dim: int = _setting(0, help="Features known after serving.")
-    recipe: str = _setting("rcdp-ucb", help="The method that chooses.")
+    recipe: str = _setting("live", help="The method that chooses.")
     options: Mapping[str, JSON] = field(
         default_factory=dict[str, JSON],
         metadata={"help": 'The recipe\'s own, as {"exploration_width": 0.3}.'},
     )
     feature_names: tuple[str, ...] = _setting((), help="Of x, then of y; made up where not given.")
+    votes_wanted: int = _setting(1, help="Votes, each from another source, that a duel waits for.")
+    context_ttl_seconds: float = _setting(
+        ONE_DAY, help="How long a vote waits for its context before φ̂ stands in; 0: as long as the ticket."
+    )
     vote_ttl_seconds: float = _setting(THIRTY_DAYS, help="How long a vote and its context are waited for.")
     seed: int = _setting(0, help="Of the order on screen and of random pairs.")
     random_share: float = _setting(0.0, help="ε: the share of duels whose pair is drawn at random.")
@@ -72,6 +77,10 @@ class StreamFields:
     encodings: Mapping[str, JSON] = field(
         default_factory=dict[str, JSON],
         metadata={"help": 'Features that are no numbers, as {"model": ["a", "b"]}: indicators, projections.'},
+    )
+    ranges: Mapping[str, JSON] = field(
+        default_factory=dict[str, JSON],
+        metadata={"help": 'Of features by name, as {"price": [0, 100]}; learned where not given.'},
     )
     edition: int = _setting(
         EDITION, help="The rules a stream lives by: a new one by the newest, one of 0.1 by edition 1."

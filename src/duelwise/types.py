@@ -30,18 +30,21 @@ class Duel(NamedTuple):
     arms: IntArray  # (R, 2) positions among the candidates: leader, challenger
     x: Array  # (R, 2, dx) what was known of the two before serving
     predicted: Array  # (R, 2, dy) what φ̂ expected of them at that time
+    offered: Array | None = None  # (R, 2, dx) least and greatest of all candidates, where it was noted
+    wanted: int = 1  # votes
 
 
 class Contexts(NamedTuple):
-    """What became known of served pairs: some runs, any order."""
+    """What became known of served pairs: some runs, any order, in as many parts as it takes."""
 
     run: IntArray  # (n,)
     round: IntArray  # (n,)
-    y: Array  # (n, 2, dy)
+    y: Array  # (n, 2, dy) NaN where it is not known yet, or known from an earlier part
+    imputed: bool = False  # nobody saw it: it is what φ̂ expects, because it was waited for long enough
 
 
 class Votes(NamedTuple):
-    """Outcomes that arrived: some runs, any order, once each."""
+    """Outcomes that arrived: some runs, any order, as many of a duel as it was served for."""
 
     run: IntArray  # (n,)
     round: IntArray  # (n,)
@@ -56,7 +59,15 @@ class Forgotten(NamedTuple):
     round: int
 
 
-Event = Duel | Contexts | Votes | Forgotten
+class Taught(NamedTuple):
+    """Contexts of duels that wait for nothing any more: only φ̂ learns from them."""
+
+    run: IntArray  # (n,)
+    x: Array  # (n, 2, dx)
+    y: Array  # (n, 2, dy) NaN where it is not known
+
+
+Event = Duel | Contexts | Votes | Forgotten | Taught
 """What can happen to a learner. Replaying events never chooses again."""
 
 

@@ -32,8 +32,8 @@ def test_one_feature_agrees_with_exact_integration() -> None:
         mean = (grid * weight).sum() / weight.sum()
         deviation = np.sqrt(((grid - mean) ** 2 * weight).sum() / weight.sum())
         # Filtering vote by vote is no exact integration, least of all where the first votes say much.
-        assert held.mean[0, g, 0] == pytest.approx(mean, abs=(0.1 if scale < 2 else 0.25) * deviation)
-        assert np.sqrt(held.covariance[0, g, 0, 0]) == pytest.approx(deviation, rel=0.06)
+        assert held.mean[0, g, 0] == pytest.approx(mean, abs=(0.15 if scale < 2 else 0.6) * deviation)
+        assert np.sqrt(held.covariance[0, g, 0, 0]) == pytest.approx(deviation, rel=0.1)
 
 
 def test_units_do_not_matter() -> None:

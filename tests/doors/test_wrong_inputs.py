@@ -335,7 +335,7 @@ HTTP: list[tuple[str, str, object, int, str]] = [
     ("POST", STREAMS, {"name": "x", "context_dim": 1, "recipe": "rcdp"}, 422, "'rcdp'"),
     ("POST", STREAMS, {"name": "x", "context_dim": 1, "options": {"widht": 1}}, 422, "widht"),
     ("POST", STREAMS, {"name": "x", "context_dim": 9999}, 413, "9999"),
-    ("POST", STREAMS, MEALS | {"context_dim": 4, "feature_names": []}, 409, "meals"),
+    ("POST", STREAMS, MEALS | {"context_dim": 4, "feature_names": [], "ranges": {}}, 409, "meals"),
     ("POST", ASK, {"candidates": []}, 422, "candidates"),
     ("POST", ASK, {"candidates": candidates(1)}, 422, "1"),
     ("POST", ASK, {"candidates": SHORT}, 422, "price, distance, spice"),

@@ -235,7 +235,7 @@ def as_served(weigh: Halved, fit: Fit, r: int, dz: Array, weight: float) -> floa
 
 
 @kernel(roles.reweigh, Halved)
-def halve(weigh: Halved, r: int, history: object) -> bool:
+def halve(weigh: Halved, fit: Fit, r: int, history: object) -> bool:
     if history.held[r] != 20:
         return False
     for i in range(20):

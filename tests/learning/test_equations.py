@@ -76,6 +76,37 @@ def test_moving_a_geometry_is_adding_and_inverting(sizes: tuple[int, int, int], 
     np.testing.assert_array_equal(inverse, alone)
 
 
+@settings(max_examples=40)
+@given(SIZES)
+def test_widths_and_the_widest_pair(sizes: tuple[int, int, int]) -> None:
+    z, _, V = drawn(*sizes)
+    inverse = np.linalg.inv(V)
+    centre = z.mean(axis=0)
+    np.testing.assert_allclose(
+        equations.widths_from(z, inverse, centre), [norm(row - centre, V) for row in z], rtol=1e-7, atol=1e-8
+    )
+    if len(z) > 1:
+        a, b = equations.widest_pair(z, inverse)
+        assert a < b
+        widest = max(norm(z[i] - z[j], V) for i in range(len(z)) for j in range(i))
+        assert math.isclose(norm(z[a] - z[b], V), widest, rel_tol=1e-6, abs_tol=1e-8)
+
+
+def test_many_candidates_by_matrix_products() -> None:
+    """Above a size widths come from a matrix product; the answers are the same."""
+    generator = np.random.default_rng(5)
+    z, theta = generator.standard_normal((4000, 20)), generator.standard_normal(20)
+    inverse = np.linalg.inv(np.cov(z.T) + np.eye(20))
+    first = equations.first_arm(z, theta)
+    upper = z @ theta + 0.7 * np.sqrt(np.einsum("kd,de,ke->k", z - z[first], inverse, z - z[first]))
+    assert equations.second_arm(z, theta, inverse, first, 0.7, False) == int(np.argmax(upper))
+    upper[first] = -np.inf
+    assert equations.second_arm(z, theta, inverse, first, 0.7, True) == int(np.argmax(upper))
+    a, b = equations.widest_pair(z, inverse)
+    found = equations.widths_from(z[a : a + 1], inverse, z[b])[0]
+    assert found >= 0.9 * max(equations.widths_from(z, inverse, z[k]).max() for k in range(0, 4000, 40))
+
+
 def is_argmax(chosen: int, scores: list[float]) -> bool:
     """The chosen position reaches the maximum, up to rounding."""
     return scores[chosen] >= max(scores) - 1e-9 * (1 + abs(max(scores)))
@@ -171,4 +202,4 @@ def test_every_equation_is_tested_here() -> None:
     public = {name for name, part in vars(equations).items() if hasattr(part, "py_func")}
     source = inspect.getsource(inspect.getmodule(test_every_equation_is_tested_here) or math)
     assert {name for name in public if f"equations.{name}(" not in source} == set()
-    assert len(public) == 12
+    assert len(public) == 14

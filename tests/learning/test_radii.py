@@ -83,7 +83,7 @@ def test_the_observed_radius_is_what_the_learner_sees() -> None:
         before = waiting["pending.count"][:run].sum()
         for row in range(before, before + waiting["pending.count"][run]):
             seen = waiting["pending.state"][row] == 2
-            if seen and np.isnan(waiting["pending.outcome"][row]):
+            if seen and waiting["pending.heard"][row] == 0:
                 dz = waiting["pending.dz"][row]
                 leverage = math.sqrt(dz @ np.linalg.solve(V[run], dz))
                 pull += waiting["pending.weight"][row] * leverage

@@ -17,7 +17,7 @@ from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.estimation import FullMLE, OnePass, OneStep
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.post_serving import NoPostServing
-from duelwise.learning.recipes import RECIPES, rcdp_ucb, recipe
+from duelwise.learning.recipes import PAPER_FIVE, RECIPES, rcdp_ucb, recipe
 from duelwise.learning.selection import View
 from duelwise.learning.weighting import Uniform
 from duelwise.learning.widths import ConstantWidth
@@ -93,7 +93,7 @@ def votes(run: int, round: int, outcome: float = 1.0) -> Votes:
 
 def test_contexts(learner: DuelingLearner) -> None:
     good = contexts(0, 30)
-    twice = Contexts(*(np.concatenate([part, part]) for part in good))
+    twice = Contexts(*(np.concatenate([part, part]) for part in good[:3]))
     for given, kind, message in [
         (good._replace(y=np.ones((1, 2, 3))), InvalidInput, r"y \(1, 2, 3\); expected .* \(n, 2, 2\)"),
         (good._replace(round=np.array([[30]])), InvalidInput, r"round \(1, 1\)"),
@@ -102,8 +102,7 @@ def test_contexts(learner: DuelingLearner) -> None:
             InvalidInput,
             "run has the type float64; expected whole numbers",
         ),
-        (contexts(0, 30, math.nan), InvalidInput, "context of run 0, round 30 holds NaN or infinity"),
-        (contexts(0, 30, math.inf), InvalidInput, "must be finite. Nothing was changed"),
+        (contexts(0, 30, math.inf), InvalidInput, "context of run 0, round 30 holds infinity; .* or NaN"),
         (contexts(2, 30), InvalidInput, "There is no run 2; runs are 0 to 1"),
         (
             contexts(0, 31),
@@ -112,12 +111,12 @@ def test_contexts(learner: DuelingLearner) -> None:
         ),
         (contexts(0, -1), UnknownRound, "never served"),
         (contexts(0, 0), UnknownRound, "waits for nothing: its vote was told already, or it was forgotten"),
-        (twice, AlreadyTold, "run 0, round 30 already has a context. Hand in each one once"),
+        (twice, AlreadyTold, "run 0, round 30 already has this context, .* Hand in each one once"),
     ]:
         with refused(learner, kind, message):
             learner.observe(given)
     learner.observe(good)
-    with refused(learner, AlreadyTold, "already has a context"):
+    with refused(learner, AlreadyTold, "already has this context"):
         learner.observe(good)
 
 
@@ -138,13 +137,13 @@ def test_votes(learner: DuelingLearner) -> None:
         (votes(-1, 30), InvalidInput, "There is no run -1"),
         (votes(0, 31), UnknownRound, "vote for run 0, round 31 speaks of a duel that was never served"),
         (votes(0, 0), UnknownRound, "waits for nothing.*Hand in each vote once"),
-        (twice, AlreadyTold, "run 0, round 30 already has a vote"),
+        (twice, AlreadyTold, "run 0, round 30 already has this vote, or all it was served for"),
         (mixed, UnknownRound, "round 99"),
     ]:
         with refused(learner, kind, message):
             learner.tell(given)
     learner.tell(good)
-    with refused(learner, AlreadyTold, "already has a vote"):
+    with refused(learner, AlreadyTold, "already has this vote"):
         learner.tell(good)
     learner.observe(contexts(0, 30))
     with refused(learner, UnknownRound, "waits for nothing"):
@@ -300,7 +299,7 @@ def test_the_core_loads_nothing_heavy() -> None:
 def test_every_recipe_reads_as_published() -> None:
     """The settings that the paper's curves were made with, d = 16."""
     root, place = 4.0, {"context_dim": 10, "post_dim": 6, "post_serving": "ridge"}
-    made = {name: make(**place) for name, make in RECIPES.items()}
+    made = {name: RECIPES[name](**place) for name in PAPER_FIVE}
     width = {name: float(method.parts.width.value) for name, method in made.items()}
     assert width == {
         "rcdp-ucb": 0.1, "rcdb": 3 * root, "colstim": 0.5, "max-inp": 3 * root, "max-pair-ucb": 3 * root,

@@ -21,7 +21,7 @@ def test_a_duel_from_asking_to_telling(client: Client) -> None:
     assert meals.tell(duel.ticket, "left", source="ann").state == "told"
     assert meals.tell(duel.ticket, "left").changed is False
     assert meals.ticket(duel.ticket)["winner"] == "left"
-    assert meals.report()["model_version"] == 3
+    assert meals.report()["model_version"] == 4  # and the ranges of the first ask
     assert meals.retract(duel.ticket).state == "retracted"
     assert [stream["name"] for stream in client.streams()] == ["meals"]
     assert meals.status()["counts"]["retracted"] == 1

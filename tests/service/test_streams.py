@@ -15,7 +15,7 @@ from in_process import MEALS, InProcess, candidates
 def test_the_same_stream_again_is_found_and_another_refused(http: httpx.Client) -> None:
     assert http.post("/v1/streams", json=MEALS).status_code == 201
     again = http.post("/v1/streams", json=MEALS)
-    other = http.post("/v1/streams", json={**MEALS, "post_dim": 1, "feature_names": []})
+    other = http.post("/v1/streams", json={**MEALS, "post_dim": 1, "feature_names": [], "ranges": {}})
     assert (again.status_code, other.status_code) == (200, 409)
     assert again.json()["settings"]["feature_names"] == MEALS["feature_names"]
 
@@ -24,7 +24,9 @@ def test_every_setting_reaches_the_stream(http: httpx.Client) -> None:
     wanted = {
         "context_dim": 2, "post_dim": 1, "recipe": "rcdb", "options": {"exploration_width": 0.3},
         "feature_names": ["b=u", "b=v", "c"], "vote_ttl_seconds": 60.0, "seed": 5, "random_share": 0.25,
-        "keep_candidates": True, "edition": 1, "goal": "settle", "top": 2, "encodings": {"b": ["u", "v"]},
+        "keep_candidates": True,
+        "context_ttl_seconds": 30.0, "votes_wanted": 2, "ranges": {"c": [0.0, 9.0]}, "edition": 2,
+        "goal": "settle", "top": 2, "encodings": {"b": ["u", "v"]},
     }  # fmt: skip
     assert set(wanted) == {one.name for one in setting_fields()}
     assert http.post("/v1/streams", json={"name": "all", **wanted}).json()["settings"] == wanted

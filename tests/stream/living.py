@@ -4,12 +4,16 @@ import numpy as np
 
 from duelwise.stream import DecisionStream, StreamSettings
 
+DECLARED = {"price": [-1, 1], "stars": [-1, 1], "way": [-1, 1], "y0": [-3, 3], "y1": [-3, 3]}
+"""With every range declared a log holds only what the test does."""
+
 SETTINGS = StreamSettings(
     context_dim=3,
     post_dim=2,
     options={"post_serving": "ridge"},
     feature_names=("price", "stars", "way"),
     seed=4,
+    ranges=DECLARED,
 )
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from living import SETTINGS, candidates, live, vote
 
 from duelwise.storage import Store, open_store
-from duelwise.stream import DecisionStream, Retract, StreamSettings, decision_stream, replica
+from duelwise.stream import DecisionStream, Retract, StreamSettings, decision_stream, ledger, replica
 from duelwise.stream.events import (
     Asked,
     Cut,
@@ -38,7 +38,9 @@ def _fold(stream: DecisionStream, store: Store) -> bytes:
         StreamSettings(context_dim=3, post_dim=2),  # the spline
         StreamSettings(context_dim=3),
         StreamSettings(context_dim=3, post_dim=1, recipe="rcdb", random_share=0.3),
-        StreamSettings(context_dim=3, options={"estimate": "full-mle", "exploration_width": "data"}),
+        StreamSettings(
+            context_dim=3, recipe="rcdp-ucb", options={"estimate": "full-mle", "exploration_width": "data"}
+        ),
     ],
 )
 def test_restart_and_fresh_fold_reach_the_same_floats(store, clock, rng, made, monkeypatch):
@@ -80,7 +82,7 @@ def test_a_retracted_vote_is_unlearned(store, clock, rng, edition):
 
     A stream that 0.2 made has never heard of the duel's context either.
     """
-    made = replace(SETTINGS, edition=edition)
+    made = replace(SETTINGS, edition=edition, ranges={} if edition == 1 else SETTINGS.ranges)
     stream = DecisionStream.create(store, "meals", made, clock=clock)
     for _ in range(10):
         vote(stream, rng, "left")
@@ -253,10 +255,11 @@ def _through_bytes(recorded: Recorded) -> Recorded:
     return decode(row)
 
 
-def test_memory_follows_what_is_pending(stream, rng):
+def test_memory_follows_what_is_pending(stream, rng, monkeypatch):
     def held() -> int:
         return len(stream._replica.folded.snapshot().payload)
 
+    monkeypatch.setattr(ledger, "WEIGHTS_KEPT", 20)
     for _ in range(30):
         vote(stream, rng)
     first = held()

@@ -246,8 +246,8 @@ def test_an_index_that_lost_rows_is_made_anew(tmp_path, clock, rng):
     _rewrite_schema(path, "DELETE FROM sqlite_master WHERE name = 'tickets_open'", ())
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("INSERT INTO tickets SELECT stream_id, 9, tag, state, asked_at, asked_seq, "
-                           "observed_seq, told_seq, closed_seq, outcome, source, swapped FROM tickets "
-                           "WHERE round = 1")  # fmt: skip
+                           "observed_seq, told_seq, closed_seq, outcome, source, swapped, wanted, votes "
+                           "FROM tickets WHERE round = 1")  # fmt: skip
         connection.commit()
     _rewrite_schema(path, "INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", entry)
     store = open_store(f"sqlite:///{path}")

@@ -58,7 +58,7 @@ def test_a_new_stream_lives_through_an_old_log(stream, store, clock, rng):
     stream.retract(retracted)
     stream.wait_for_background()
     old = read_lines(export_lines(store, "meals"))
-    new = replace(SETTINGS, context_dim=2, feature_names=("price", "stars"), recipe="rcdb")
+    new = replace(SETTINGS, context_dim=2, feature_names=("price", "stars"), recipe="rcdb", ranges={})
     derive(store, "meals 2", new, old, features=lambda x: x[:, :2])
     with DecisionStream.open(store, "meals 2", clock=clock) as again:
         again.wait_for_background()
@@ -168,7 +168,10 @@ def _without(number: int, name: str):
         (_set(0, settings={"context_dim": -1}), "context_dim is -1"),
         (_set(0, settings={"context_dim": 3, "size": 1}), "no setting called 'size'"),
         (_set(0, settings=SETTINGS.to_dict() | {"edition": 9}), "editions up to"),
-        (_set(0, settings=SETTINGS.to_dict() | {"context_dim": 4, "feature_names": []}), "x of shape"),
+        (
+            _set(0, settings=SETTINGS.to_dict() | {"context_dim": 4, "feature_names": [], "ranges": {}}),
+            "x of shape",
+        ),
         (_set(0, created_at=float("nan")), "NaN is no number"),
         (_set(0, uid="\x00"), "The uid is"),
         (_set(1, x=[[float("nan")] * 3] * 2), "NaN is no number"),

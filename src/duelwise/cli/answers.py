@@ -1,4 +1,4 @@
-"""Commands that answer from a stream's votes: rank, best, raters, items, votes, audit, stress, evaluate."""
+"""Commands that answer from a stream's votes: rank, best, raters, items, votes, audit."""
 
 from __future__ import annotations
 

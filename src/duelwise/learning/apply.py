@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from duelwise.learning.learner import NOTHING, Learned, Learner
-from duelwise.types import Contexts, Duel, Event, Votes
+from duelwise.types import Contexts, Duel, Event, Taught, Votes
 
 
 def apply(learner: Learner, event: Event) -> Learned:
-    """Serve, observe, tell or forget; a duel is served as it was, never chosen again."""
+    """Serve, observe, tell, teach or forget; a duel is served as it was, never chosen again."""
     if isinstance(event, Duel):
         learner.serve(event)
         return NOTHING
@@ -15,5 +15,8 @@ def apply(learner: Learner, event: Event) -> Learned:
         return learner.observe(event)
     if isinstance(event, Votes):
         return learner.tell(event)
+    if isinstance(event, Taught):
+        learner.teach(event.run, event.x, event.y)
+        return NOTHING
     learner.forget(event.run, event.round)
     return NOTHING

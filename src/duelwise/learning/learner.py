@@ -12,19 +12,23 @@ from duelwise.learning import validation
 from duelwise.learning.core import batch
 from duelwise.learning.core import pending as waiting_duels
 from duelwise.learning.core.dispatch import offers_kernel
+from duelwise.learning.core.equations import widest_pair
 from duelwise.learning.core.geometry import Geometry, geometry
 from duelwise.learning.core.links import link_code
 from duelwise.learning.core.pending import Pending
-from duelwise.learning.core.round import take_in
+from duelwise.learning.core.round import knows_nothing, take_in
 from duelwise.learning.core.state import (
     EXPLORES_ARRIVED,
+    EXPLORES_REQUESTED,
     EXPLORES_SERVED,
     Core,
     Fit,
     NoKernel,
     Rules,
     Scores,
+    fill_arrays,
     handle,
+    named_arrays,
     scores,
 )
 from duelwise.learning.estimation import Estimator
@@ -32,25 +36,25 @@ from duelwise.learning.post_serving.model import PostServing
 from duelwise.learning.selection.rule import Noise, Selection, View, noise_of
 from duelwise.learning.weighting import Weighting, per_run
 from duelwise.learning.widths import Width
-from duelwise.types import Array, Contexts, Duel, IntArray, Served, Snapshot, Votes
+from duelwise.types import Array, BoolArray, Contexts, Duel, IntArray, Served, Snapshot, Votes
 
-GeometryName = Literal["served", "arrived"]
+GeometryName = Literal["served", "arrived", "requested"]
+GEOMETRIES = {"served": EXPLORES_SERVED, "arrived": EXPLORES_ARRIVED, "requested": EXPLORES_REQUESTED}
 FeaturesName = Literal["observed", "predicted"]
 
 
 class Learned(NamedTuple):
-    """Votes that were learned from now, and how much each counted: a line of the ledger each."""
+    """Votes that were learned from now, and how much each counts for good: a line of the ledger each.
+
+    A vote that teaches provisionally is named when its y is known.
+    """
 
     run: IntArray  # (n,)
     round: IntArray  # (n,)
     weight: Array  # (n,)
-    dz: Array  # (n, d) the features it was learned from
-    outcome: Array  # (n,)
 
 
-NOTHING = Learned(
-    np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0), np.empty((0, 0)), np.empty(0)
-)
+NOTHING = Learned(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
 
 
 class Learner(Protocol):
@@ -70,6 +74,9 @@ class Learner(Protocol):
     def observe(self, contexts: Contexts) -> Learned: ...
     def tell(self, votes: Votes) -> Learned: ...
     def forget(self, run: int, round: int) -> None: ...
+    def waits_for_context(self, run: int, round: int) -> bool: ...
+    def expected_context(self, run: int, round: int) -> Array: ...
+    def teach(self, run: IntArray, x: Array, y: Array) -> None: ...
     def served(self, round: int) -> Served: ...
     def snapshot(self) -> Snapshot: ...
     def restore(self, state: Snapshot) -> None: ...
@@ -88,8 +95,10 @@ class Parts(NamedTuple):
 class DuelingLearner:
     """One learner for every algorithm: which pair, what weight, which estimate, which φ̂.
 
-    `geometry` is where it explores: V of all served duels or W of the arrived ones.
-    `features` says whether Δz is built from the observed y or from what φ̂ predicted.
+    `geometry` is where it explores: V of all served duels, W of those whose vote arrived, or S of all that
+    were requested, each counted fully from the moment it is served.
+    `features` says whether Δz is built from the observed y or from what φ̂ predicted. `provisional` lets a
+    vote teach before its y is known, if the estimate keeps its votes; it is put right when y comes.
     What a round does is written in core/round.py; here input is checked and handed over.
     """
 
@@ -98,7 +107,7 @@ class DuelingLearner:
         select: Selection, weigh: Weighting, estimate: Estimator, post_serving: PostServing, width: Width,
         geometry: GeometryName = "served", features: FeaturesName = "observed", link: str = "logistic",
         regularisation: float | Array = 1.0, curvature: float | Array = 0.25,
-        distinct_pair: bool = False, seed: int = 0,
+        distinct_pair: bool = False, provisional: bool = True, seed: int = 0,
     ) -> None:  # fmt: skip
         numbers = tuple(range(runs)) if isinstance(runs, int) else tuple(runs)
         if not numbers or context_dim < 1 or post_dim < 0:
@@ -115,8 +124,8 @@ class DuelingLearner:
         self.parts = Parts(select, width, weigh, estimate, post_serving)
         self.noise = Noise(seed, numbers)
         self.rules = Rules(
-            geometry=EXPLORES_SERVED if geometry == "served" else EXPLORES_ARRIVED,
-            observed=features == "observed", distinct=bool(distinct_pair), link=link_code(link),
+            geometry=GEOMETRIES[geometry], observed=features == "observed",
+            provisional=bool(provisional), distinct=bool(distinct_pair), link=link_code(link),
             regularisation=per_run("regularisation", regularisation, self.runs),
             curvature=per_run("curvature", curvature, self.runs),
         )  # fmt: skip
@@ -128,6 +137,9 @@ class DuelingLearner:
             regularisation=self.rules.regularisation, curvature=self.rules.curvature,
         )  # fmt: skip
         self._estimate_is_compiled = offers_kernel(self.estimate)
+        self._keeps_votes = self._estimate_is_compiled and batch.keeps(
+            handle(cast(Any, self.estimate).compiled(0))
+        )
         self._set(self._fresh_core())
 
     def _fresh_core(self) -> Core:
@@ -138,11 +150,14 @@ class DuelingLearner:
             arrived=geometry(runs=self.runs, dim=dim, regularisation=ridge),
             theta=self.estimate.theta,
             votes=np.zeros(self.runs, dtype=np.int64),
+            admitted=np.zeros(self.runs, dtype=np.int64),
             weigh=self.parts.weigh.start(self.runs),
         )
+        explored = self.runs if self.rules.geometry == EXPLORES_REQUESTED else 0
         return Core(
             fit=fit,
             served=geometry(runs=self.runs, dim=dim, regularisation=ridge),
+            requested=geometry(runs=explored, dim=dim, regularisation=ridge[:explored]),
             pending=waiting_duels.pending(
                 runs=self.runs, context_dim=self.context_dim, post_dim=self.post_dim
             ),
@@ -166,6 +181,11 @@ class DuelingLearner:
     def served_geometry(self) -> Geometry:
         """V."""
         return self.core.served
+
+    @property
+    def requested_geometry(self) -> Geometry:
+        """S; of no run where the learner does not explore in it."""
+        return self.core.requested
 
     @property
     def arrived_geometry(self) -> Geometry:
@@ -208,12 +228,29 @@ class DuelingLearner:
     def _choose_in_python(self, x: Array, predicted: Array) -> IntArray:
         """(R, 2) by a rule or a width that has no kernel."""
         core, fit = self.core, self.core.fit
-        explored = core.served if fit.rules.geometry == EXPLORES_SERVED else fit.arrived
+        explored = (core.served, fit.arrived, core.requested)[fit.rules.geometry]
         view = View(
             self.round, np.concatenate((x, predicted), 2), fit.theta, explored.inverse,
             self.parts.width.at(core), fit.rules.distinct, self.noise, fit.votes, core.pending.out,
         )  # fmt: skip
-        return self._check_arms(self.parts.select.pairs(view), x.shape[1])
+        arms = self._check_arms(self.parts.select.pairs(view), x.shape[1])
+        return self._spread_out(arms, view, x) if fit.rules.geometry == EXPLORES_REQUESTED else arms
+
+    def _spread_out(self, arms: IntArray, view: View, x: Array) -> IntArray:
+        """Exploring in S, as core/round.py has it: the widest pair while nothing is known, and Θ̂ believed
+        the less the more often the same pair is out."""
+        times = np.zeros(self.runs)
+        for r in range(self.runs):
+            pair = x[r, arms[r, 0]], x[r, arms[r, 1]]
+            times[r] = waiting_duels.times_out(self.core.pending, r, *pair)
+        if times.any():
+            less = view._replace(theta=view.theta / (1.0 + times[:, None]) ** 2)
+            again = self._check_arms(self.parts.select.pairs(less), x.shape[1])
+            arms = np.where(times[:, None] > 0, again, arms)
+        for r in range(self.runs):
+            if knows_nothing(view.theta[r]):
+                arms[r] = widest_pair(view.z[r], view.inverse[r])
+        return arms
 
     def _check_arms(self, arms: IntArray, candidates: int) -> IntArray:
         return validation.arms(arms, runs=self.runs, candidates=candidates, distinct=self.rules.distinct)
@@ -223,9 +260,10 @@ class DuelingLearner:
         validation.duel(
             duel, round=self.round, runs=self.runs, context_dim=self.context_dim, post_dim=self.post_dim
         )
-        if batch.serve(self._handle, duel.arms, duel.x, duel.predicted) == batch.NO_ROOM:
+        given = (duel.arms, duel.x, duel.predicted, duel.wanted)
+        if batch.serve(self._handle, *given) == batch.NO_ROOM:
             self.make_room(1)
-            batch.serve(self._handle, duel.arms, duel.x, duel.predicted)
+            batch.serve(self._handle, *given)
 
     def make_room(self, rounds: int) -> None:
         """Places for this many more rounds to wait in every run."""
@@ -233,19 +271,57 @@ class DuelingLearner:
             self._set(self.core._replace(pending=waiting_duels.with_room(self.core.pending, rounds)))
 
     def observe(self, contexts: Contexts) -> Learned:
-        """Algorithm 1, step 3: y of some duels is known; ω is fixed, V moves, φ̂ learns."""
+        """Algorithm 1, step 3: y of some duels is known, or a part of it; once it all is, ω is fixed and V
+        moves. φ̂ learns what was seen."""
         run, round, y = validation.contexts(contexts, post_dim=self.post_dim)
-        verdict, at, x, start, ready = batch.observe(self._handle, run, round, y)
+        verdict, at, x, start, ready = batch.observe(
+            self._handle, run, round, y, contexts.imputed, self._keeps_votes
+        )
         if verdict != batch.FINE:
             self._refuse("context", verdict, int(run[at]), int(round[at]))
-        if self.post_dim:
-            self.post_serving.learn(run, x, y)
+        if self.post_dim and not contexts.imputed:
+            self.teach(run, x, y)
         return self._learn(start, ready)
 
+    def teach(self, run: IntArray, x: Array, y: Array) -> None:
+        """φ̂ alone learns from pairs x (n, 2, dx), y (n, 2, dy), NaN where y is not known."""
+        if np.isnan(y).any() and not getattr(self.post_serving, "learns_parts", False):
+            y = np.where(np.isnan(y), self._expected(run, x), y)
+        self.post_serving.learn(run, x, y)
+
+    def waits(self, run: int, round: int) -> bool:
+        """Whether this duel waits for a vote or a context."""
+        return waiting_duels.find(self.core.pending, run, round) != waiting_duels.FREE
+
+    def known_context(self, run: int, round: int) -> BoolArray:
+        """(2, dy) what is known of y of a duel that waits."""
+        return ~np.isnan(self.core.pending.y[run, waiting_duels.find(self.core.pending, run, round)])
+
+    def waits_for_context(self, run: int, round: int) -> bool:
+        """Whether some of y of this duel is still to come."""
+        slot = waiting_duels.find(self.core.pending, run, round)
+        return slot != waiting_duels.FREE and self.core.pending.state[run, slot] == waiting_duels.SERVED
+
+    def expected_context(self, run: int, round: int) -> Array:
+        """(2, dy) what φ̂ now expects where y of a waiting duel is not known, NaN where it is: to impute."""
+        slot = waiting_duels.find(self.core.pending, run, round)
+        if slot == waiting_duels.FREE:
+            self._refuse("context", batch.FINISHED, run, round)
+        x, y = self.core.pending.x[run, slot], self.core.pending.y[run, slot]
+        return np.where(np.isnan(y), self._expected(np.array([run]), x[None])[0], np.nan)
+
+    def _expected(self, run: IntArray, x: Array) -> Array:
+        """φ̂ of pairs of some runs: x (n, 2, dx) → (n, 2, dy)."""
+        out = np.empty((*x.shape[:2], self.post_dim))
+        for i in range(len(run)):
+            out[i] = self.post_serving.predict(np.repeat(x[i : i + 1], self.runs, axis=0))[run[i]]
+        return out
+
     def tell(self, votes: Votes) -> Learned:
-        """Algorithm 1, steps 3 and 4: outcomes arrive; W and Θ̂ move. A vote before its y waits for it."""
+        """Algorithm 1, steps 3 and 4: outcomes arrive; W and Θ̂ move. A vote before its y waits for it,
+        or teaches provisionally."""
         run, round, vote = validation.votes(votes)
-        verdict, at, start, ready = batch.hear(self._handle, run, round, vote)
+        verdict, at, start, ready = batch.hear(self._handle, run, round, vote, self._keeps_votes)
         if verdict != batch.FINE:
             self._refuse("vote", verdict, int(run[at]), int(round[at]), float(vote[at]))
         return self._learn(start, ready)
@@ -263,17 +339,16 @@ class DuelingLearner:
 
     def _learn_in_python(self, start: IntArray, ready: IntArray) -> Learned:
         """The same by an estimate that has no kernel."""
-        fit, waiting = self.core.fit, self.core.pending
-        run = np.repeat(np.arange(self.runs), np.diff(start))
-        learned = Learned(
-            run, waiting.round[run, ready], np.empty(len(ready)),
-            waiting.dz[run, ready], waiting.outcome[run, ready],
-        )  # fmt: skip
-        for r in np.unique(run).tolist():
-            arrivals = take_in(waiting, r, ready, int(start[r]), int(start[r + 1]))
+        fit, learned = self.core.fit, NOTHING
+        for r in np.flatnonzero(np.diff(start)).tolist():
+            arrivals = take_in(self.core, r, ready, int(start[r]), int(start[r + 1]))
             self.estimate.learn(fit, r, arrivals)
             fit.votes[r] += len(arrivals.outcome)
-            learned.weight[start[r] : start[r + 1]] = arrivals.weight
+            learned = Learned(
+                np.concatenate((learned.run, np.full(len(arrivals.round), r))),
+                np.concatenate((learned.round, arrivals.round)),
+                np.concatenate((learned.weight, arrivals.weight)),
+            )
         if self.estimate.theta is not fit.theta:
             fit.theta[...] = self.estimate.theta
         return learned
@@ -296,10 +371,13 @@ class DuelingLearner:
         core = self.core
         groups: dict[str, Snapshot] = {
             "served": core.served._asdict(), "arrived": core.fit.arrived._asdict(),
-            "fit": {"votes": core.fit.votes}, "scores": core.scores._asdict(),
+            "fit": {"votes": core.fit.votes, "admitted": core.fit.admitted},
+            "scores": core.scores._asdict(), "weigh": named_arrays(self._memory()),
             "pending": waiting_duels.snapshot(core.pending), "estimate": self.estimate.snapshot(),
             "post_serving": self.post_serving.snapshot(),
         }  # fmt: skip
+        if core.requested.moves.size:
+            groups["requested"] = core.requested._asdict()
         return {f"{group}.{name}": np.array(held[name]) for group, held in groups.items() for name in held}
 
     def restore(self, state: Snapshot) -> None:
@@ -311,14 +389,22 @@ class DuelingLearner:
             return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
 
         core = self.core
-        held = {"served": core.served, "arrived": core.fit.arrived, "scores": core.scores, "fit": core.fit}
+        held = {
+            "served": core.served, "arrived": core.fit.arrived, "requested": core.requested,
+            "scores": core.scores, "fit": core.fit,
+        }  # fmt: skip
         for group, arrays in held.items():
             for name, value in part(group).items():
                 getattr(arrays, name)[...] = value
+        fill_arrays(self._memory(), part("weigh"))
         self.estimate.restore(part("estimate"))
         self.post_serving.restore(part("post_serving"))
         core.fit.theta[...] = self.estimate.theta
         self._set(core._replace(pending=waiting_duels.restored(part("pending"), like=core.pending)))
+
+    def _memory(self) -> Any:
+        """What the weighting remembers."""
+        return getattr(self.core.fit.weigh, "memory", NoKernel())
 
     def _refuse(self, what: str, verdict: int, run: int, round: int, value: float = np.nan) -> NoReturn:
         validation.refuse(what, verdict, run, round, runs=self.runs, next_round=self.round, value=value)

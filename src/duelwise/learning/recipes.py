@@ -1,4 +1,4 @@
-"""The five algorithms of the paper, each a few parts named together.
+"""The five algorithms of the paper and two of our own, each a few parts named together.
 
 | recipe       | selection                     | geometry  | weight           | estimate (paper) |
 |--------------|-------------------------------|-----------|------------------|------------------|
@@ -7,6 +7,9 @@
 | max-pair-ucb | joint UCB                     | arrived W | uniform          | one step         |
 | max-inp      | leader + most informative     | arrived W | uniform          | one step         |
 | colstim      | perturbed leader + challenger | arrived W | uniform          | one step         |
+| steady       | distrust, then as rcdp-ucb    | served V  | audited ramp     | full MLE         |
+| live         | distrust, then as rcdp-ucb    | requested S | arrival ramp   | proximal         |
+| thompson     | two draws of Θ                | arrived W | uniform          | one step         |
 
 `preset="paper"` is what reproduces the published curves; every setting can be named
 instead. docs/departures.md says where the paper's text, listing and code disagree.
@@ -19,25 +22,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal, Protocol, Required, TypedDict, Unpack
 
-from duelwise.errors import unknown_name
+from duelwise.errors import InvalidInput, unknown_name
 from duelwise.learning import radii
-from duelwise.learning.estimation import ESTIMATORS, Estimator
+from duelwise.learning.estimation import ESTIMATORS, Estimator, FullMLE
 from duelwise.learning.learner import DuelingLearner, FeaturesName, GeometryName
 from duelwise.learning.post_serving import post_serving as post_serving_named
 from duelwise.learning.post_serving.model import PostServing
 from duelwise.learning.selection import (
+    Distrust,
     JointUCB,
     LeaderChallenger,
     MostInformative,
     PerturbedLeader,
     Selection,
+    TwoDraws,
 )
-from duelwise.learning.weighting import ArrivedLeverage, ServedLeverage, Uniform, Weighting
+from duelwise.learning.weighting import (
+    ArrivalRamp,
+    ArrivedLeverage,
+    AuditedRamp,
+    ServedLeverage,
+    Uniform,
+    UnknownBudgets,
+    Weighting,
+)
 from duelwise.learning.widths import ConstantWidth, ObservedWidth, TheoryWidth, Width
 from duelwise.types import Array
 
 PAPER_CORRUPTION = 25.0  # C of the published runs
 PAPER_ERROR_BUDGET = 125.0  # C + D, fixed in every published sweep, whatever the world's budgets
+UNKNOWN_HORIZON = 10_000  # for widths only, where neither C nor T is known
 PAPER_CURVATURE = 0.25  # κ of the published code; Listing 1 has 0.1
 
 
@@ -54,23 +68,45 @@ class Settings:
     geometry: GeometryName = "arrived"
     distinct_pair: bool = False
     link: str = "logistic"
-    corruption_budget: float = PAPER_CORRUPTION  # C, where the width needs it
-    delay: float = PAPER_ERROR_BUDGET - PAPER_CORRUPTION  # D, likewise
+    corruption_budget: float | Literal["unknown"] = PAPER_CORRUPTION  # C, where a part needs it
+    delay: float | Literal["unknown"] = PAPER_ERROR_BUDGET - PAPER_CORRUPTION  # D, likewise
     norm_bound: float = 1.0  # M, likewise
     confidence: float = 0.05  # δ, likewise
+    horizon: int | None = None  # T, where a budget is unknown; None: that is unknown too
+    ramp_votes: float = 100.0  # over which weights rise to 1, where they do so by arrival
+    ramp_power: float = 1.0  # and by which power of the rank
+    distrust_votes: int = 30  # before which Θ̂ is not followed
+    provisional: bool = True  # votes teach before their y is known, where the estimate keeps them
+
+    @property
+    def budgets_unknown(self) -> bool:
+        """Whether C or D has to be done without."""
+        return "unknown" in (self.corruption_budget, self.delay)
+
+    @property
+    def lies(self) -> float:
+        """C; where it is unknown, the √T lies that the theorem forgives."""
+        if isinstance(self.corruption_budget, str):
+            return math.sqrt(self.horizon or UNKNOWN_HORIZON)
+        return self.corruption_budget
 
     def width(self) -> Width:
         """The part that `exploration_width` names."""
         if not isinstance(self.exploration_width, str):
             return ConstantWidth(value=self.exploration_width)
         if self.exploration_width == "theory":
+            if isinstance(self.delay, str) or self.budgets_unknown:
+                raise InvalidInput(
+                    "The theory's width follows from C and D, and one of them is unknown. Give both, or "
+                    "take exploration_width='data', which looks at the votes that are out."
+                )
             return TheoryWidth(
-                corruption_budget=self.corruption_budget, delay=self.delay, clip=self.clip,
+                corruption_budget=self.lies, delay=self.delay, clip=self.clip,
                 norm_bound=self.norm_bound, confidence=self.confidence,
             )  # fmt: skip
         if self.exploration_width == "data":
             return ObservedWidth(
-                corruption_budget=self.corruption_budget, clip=self.clip,
+                corruption_budget=self.lies, clip=self.clip,
                 norm_bound=self.norm_bound, confidence=self.confidence,
             )  # fmt: skip
         raise unknown_name("exploration width", self.exploration_width, ["theory", "data"])
@@ -105,10 +141,15 @@ class Options(TypedDict, total=False):
     geometry: GeometryName
     distinct_pair: bool
     link: str
-    corruption_budget: float
-    delay: float
+    corruption_budget: float | Literal["unknown"]
+    delay: float | Literal["unknown"]
     norm_bound: float
     confidence: float
+    horizon: int | None
+    ramp_votes: float
+    ramp_power: float
+    distrust_votes: int
+    provisional: bool
 
 
 class Recipe(Protocol):
@@ -128,6 +169,10 @@ def rcdp_ucb(**options: Unpack[Options]) -> DuelingLearner:
         geometry="served",
     )
     chosen = _settle(paper, options)
+    if chosen.budgets_unknown:
+        keeps = isinstance(chosen.estimator(), FullMLE)
+        unknown = UnknownBudgets(horizon=chosen.horizon, counts_pending=keeps)
+        return _learner(options, chosen, LeaderChallenger(), unknown)
     return _learner(options, chosen, LeaderChallenger(), ServedLeverage(clip=chosen.clip))
 
 
@@ -165,12 +210,58 @@ def colstim(**options: Unpack[Options]) -> DuelingLearner:
     return _learner(options, _settle(paper, options), PerturbedLeader(), Uniform())
 
 
+def thompson(**options: Unpack[Options]) -> DuelingLearner:
+    """Thompson sampling: each of the two is the best under its own draw of Θ ~ N(Θ̂, c² W⁻¹).
+
+    After the double draw of Wu and Liu (2016) with the Gaussian posterior of linear Thompson sampling.
+    """
+    paper = Settings(exploration_width=1.0, curvature=PAPER_CURVATURE, features="observed")
+    return _learner(options, _settle(paper, options), TwoDraws(dim=_dim(options)), Uniform())
+
+
+def steady(**options: Unpack[Options]) -> DuelingLearner:
+    """Explore first, believe later: for C lies at most, wherever they fall.
+
+    Until 2C votes have come the widest pair is shown; weights rise with the rank of the duel to 1 at 4C,
+    and early votes that agree with later ones come to count fully. A C that is too high costs little,
+    one that is too low much. The audit needs the votes: with an estimate that keeps none, only the ramp
+    and the distrust are left.
+    """
+    own = Settings(
+        exploration_width=0.7, curvature=PAPER_CURVATURE, estimate="full-mle",
+        features="observed", geometry="served", ramp_power=3.0,
+    )  # fmt: skip
+    chosen = _settle(own, options)
+    lies = max(1.0, chosen.lies)
+    select = Distrust(votes=options.get("distrust_votes", math.ceil(2 * lies)), then=LeaderChallenger())
+    return _learner(options, chosen, select, AuditedRamp(corruption_budget=lies, power=chosen.ramp_power))
+
+
+def live(**options: Unpack[Options]) -> DuelingLearner:
+    """For streams that are asked in parallel and know neither lies nor delays: O(d²) a vote, no history.
+
+    Every duel that was requested counts at once where the next is chosen; until 30 votes have come the
+    widest pair is shown; weights rise with the rank of arrival to 1 at 100 votes; one proximal step a vote.
+    """
+    own = Settings(
+        exploration_width=1.0, curvature=PAPER_CURVATURE, estimate="proximal",
+        features="observed", geometry="requested",
+    )  # fmt: skip
+    chosen = _settle(own, options)
+    select = Distrust(votes=chosen.distrust_votes, then=LeaderChallenger())
+    ramp = ArrivalRamp(length=chosen.ramp_votes, power=chosen.ramp_power)
+    return _learner(options, chosen, select, ramp)
+
+
 RECIPES: dict[str, Recipe] = {
     "rcdp-ucb": rcdp_ucb,
     "rcdb": rcdb,
     "colstim": colstim,
     "max-inp": max_inp,
     "max-pair-ucb": max_pair_ucb,
+    "thompson": thompson,
+    "steady": steady,
+    "live": live,
 }
 
 
@@ -221,4 +312,5 @@ def _learner(options: Options, chosen: Settings, select: Selection, weigh: Weigh
         regularisation=chosen.regularisation,
         curvature=chosen.curvature,
         distinct_pair=chosen.distinct_pair,
+        provisional=chosen.provisional,
     )

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from duelwise.errors import AlreadyTold, InvalidInput, UnknownRound, unknown_name
+from duelwise.errors import AlreadyTold, CannotChoose, InvalidInput, UnknownRound, unknown_name
 from duelwise.learning.core import batch
 from duelwise.types import AnyArray, Array, Contexts, Duel, IntArray, Snapshot, Votes
 
@@ -66,11 +66,11 @@ def arms(pairs: IntArray, *, runs: int, candidates: int, distinct: bool) -> IntA
     if batch.pairs_fit(pairs, candidates, distinct):
         return pairs
     if batch.pairs_fit(pairs, candidates, False):
-        raise InvalidInput(
+        raise CannotChoose(
             "The selection rule named one candidate twice although distinct_pair is set. "
             "Let it look at View.distinct."
         )
-    raise InvalidInput(
+    raise CannotChoose(
         f"The selection rule named the candidates {pairs.tolist()}; positions are 0 to {candidates - 1}."
     )
 
@@ -157,12 +157,13 @@ def refuse(
         )
     if verdict == batch.REPEATED:
         raise AlreadyTold(
-            f"The duel of {where} already has a {what}. Hand in each one once. Nothing was changed."
+            f"The duel of {where} already has this {what}, or all it was served for. Hand in each one once. "
+            "Nothing was changed."
         )
     if verdict == batch.NOT_FINITE:
         raise InvalidInput(
-            f"The post-serving context of {where} holds NaN or infinity; every value must be finite. "
-            "Nothing was changed."
+            f"The post-serving context of {where} holds infinity; every value must be finite, or NaN where "
+            "it is not known. Nothing was changed."
         )
     raise InvalidInput(
         f"The outcome of {where} is {value}; expected 1 (the first of the pair won), 0 (the second) "

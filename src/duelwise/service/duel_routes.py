@@ -19,12 +19,13 @@ from duelwise.service.routes import Call, Endpoint, json_reply
 from duelwise.service.service import Service
 from duelwise.service.settings import variable_of
 from duelwise.service.stream_routes import LOOK, WRITE
-from duelwise.stream.candidates import LONGEST_NAME, CandidateSet, read_candidates, read_features
+from duelwise.stream.candidates import LONGEST_NAME, CandidateSet, read_candidates, read_partial
 from duelwise.stream.operations import Answer, Ask, Duel, Observe, Operation, Retract, Side, Tell
 
 ASK_BODY = Decoder(schemas.AskBody)
 OBSERVE_BODY = Decoder(schemas.ObserveBody)
 TELL_BODY = Decoder(schemas.TellBody)
+RETRACT_BODY = Decoder(schemas.RetractBody)
 BATCH_BODY = Decoder(schemas.BatchBody)
 ITEM: Decoder[schemas.Item] = Decoder(schemas.Item)
 _ID = re.compile(schemas.ID_PATTERN)
@@ -49,7 +50,7 @@ class DuelRoutes:
             Endpoint("POST", ticket + "/tell", self.tell, "write", schemas.ReceiptAnswer,
                      about_ticket, body=schemas.TellBody, at_home=True),
             Endpoint("POST", ticket + "/retract", self.retract, "write", schemas.ReceiptAnswer,
-                     (*LOOK, 409, 410), at_home=True),
+                     about_ticket, body=schemas.RetractBody, at_home=True),
         ]  # fmt: skip
 
     async def ask(self, call: Call) -> Reply:
@@ -59,7 +60,7 @@ class DuelRoutes:
         return await _perform(lane, self._ask_of(body, lane), 201)
 
     async def observe(self, call: Call) -> Reply:
-        """What became known of the two after serving; the same again changes nothing."""
+        """What became known of the two after serving, or a part of it; the same again changes nothing."""
         lane = await self._service.streams.lane(call.name)
         body = await self._service.decoded(OBSERVE_BODY, call.body, lane.names)
         return await _perform(lane, _observe_of(call.ticket, body, lane))
@@ -71,9 +72,10 @@ class DuelRoutes:
         return await _perform(lane, Tell(call.ticket, body.winner, body.source))
 
     async def retract(self, call: Call) -> Reply:
-        """The duel's vote shall not count, whether or not it has come."""
+        """The duel's votes shall not count: one by its id, those of a source, or, with no body, all."""
         lane = await self._service.streams.lane(call.name)
-        return await _perform(lane, Retract(call.ticket))
+        body = await self._service.decoded(RETRACT_BODY, call.body.strip() or b"{}", {})
+        return await _perform(lane, Retract(call.ticket, body.vote, body.source))
 
     async def show(self, call: Call) -> Reply:
         """A ticket's state and how it came to it."""
@@ -85,7 +87,8 @@ class DuelRoutes:
         return json_reply(
             schemas.TicketAnswer(
                 found.ticket, found.state, found.asked_at, _side(found.left), _side(found.right),
-                found.winner, found.source, history,
+                found.winner, found.source, found.wanted, [schemas.Vote(*vote) for vote in found.votes],
+                history,
             )
         )  # fmt: skip
 
@@ -117,7 +120,7 @@ class DuelRoutes:
                 f"There are {len(body.candidates)} candidates; at most {limit} "
                 f"({variable_of('candidate_limit')})."
             )
-        return Ask(_candidates(body.candidates, lane), body.event_id)
+        return Ask(_candidates(body.candidates, lane), body.event_id, body.votes_wanted)
 
     def _operation(self, content: bytes, lane: Lane) -> Operation | DuelwiseError:
         """What one item of a batch asks for, or why it cannot be taken."""
@@ -131,7 +134,7 @@ class DuelRoutes:
             return error
         if isinstance(item, schemas.TellItem):
             return Tell(item.ticket, item.winner, item.source)
-        return Retract(item.ticket)
+        return Retract(item.ticket, item.vote, item.source)
 
 
 def _candidates(offered: list[schemas.Candidate], lane: Lane) -> CandidateSet:
@@ -167,8 +170,8 @@ def _observe_of(ticket: str, body: schemas.ObserveBody | schemas.ObserveItem, la
     names = lane.names["left"]
     return Observe(
         ticket,
-        read_features(body.left, names, "the left candidate's context"),
-        read_features(body.right, names, "the right candidate's context"),
+        read_partial(body.left, names, "the left candidate's context"),
+        read_partial(body.right, names, "the right candidate's context"),
     )
 
 
@@ -187,9 +190,9 @@ def _answer(outcome: Answer) -> schemas.DuelAnswer | schemas.ReceiptAnswer:
     if isinstance(outcome, Duel):
         return schemas.DuelAnswer(
             outcome.ticket, _side(outcome.left), _side(outcome.right),
-            outcome.model_version, outcome.probability,
+            outcome.model_version, outcome.probability, outcome.fallback, list(outcome.clamped),
         )  # fmt: skip
-    return schemas.ReceiptAnswer(outcome.ticket, outcome.state, outcome.changed)
+    return schemas.ReceiptAnswer(outcome.ticket, outcome.state, outcome.changed, outcome.vote)
 
 
 def _result(outcome: Answer | DuelwiseError) -> object:
@@ -199,6 +202,6 @@ def _result(outcome: Answer | DuelwiseError) -> object:
     if isinstance(outcome, Duel):
         return schemas.AskResult(
             201, outcome.ticket, _side(outcome.left), _side(outcome.right),
-            outcome.model_version, outcome.probability,
+            outcome.model_version, outcome.probability, outcome.fallback, list(outcome.clamped),
         )  # fmt: skip
-    return schemas.ReceiptResult(200, outcome.ticket, outcome.state, outcome.changed)
+    return schemas.ReceiptResult(200, outcome.ticket, outcome.state, outcome.changed, outcome.vote)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
+import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from queue import SimpleQueue
 from typing import NamedTuple
 
 from duelwise.errors import DuelwiseError, Overloaded
@@ -92,55 +93,63 @@ def take(lane: Lane) -> Group:
 class GroupWriter(ABC):
     """Writes what waits in one lane or several, one transaction after another.
 
-    An idle writer begins with the requests that can be read at this moment. While it writes, the
-    next group gathers. Those who were just answered may be about to come again, and another
-    transaction would make them wait for all of it: so a group that has gathered waits for as many
-    more as were answered, at most half as long as the last transaction took.
+    While it writes, the next group gathers. Those who were just answered may be about to come
+    again, and another transaction would make them wait for all of it: so the next group waits for
+    as many more as were answered, at most half as long as the last one took. A writer that has been
+    idle for longer begins with the requests that can be read at this moment.
     """
 
     def __init__(self, pool: Executor, on_group: Callable[[int], None]) -> None:
         self._pool, self._on_group = pool, on_group
         self._ready: dict[Lane, None] = {}  # lanes in which something waits, in the order they came
         self._count = 0  # operations in them
-        self._wanted = 0  # and how many are waited for,
-        self._gathering: asyncio.TimerHandle | None = None  # until then
+        self._wanted, self._until = 0, 0.0  # how many are waited for, and until when
+        self._gathering: asyncio.TimerHandle | None = None  # a group that waits for more
         self._is_busy = False  # a transaction is under way or about to begin
+        self._began = 0.0
 
     def added(self, lane: Lane, count: int) -> None:
         self._ready[lane] = None
         self._count += count
         if not self._is_busy:
             self._is_busy = True
-            loop = asyncio.get_running_loop()
-            loop.call_soon(self._begin, loop)
+            self._gather(asyncio.get_running_loop())
         elif self._gathering is not None and self._count >= self._wanted:
             self._gathering.cancel()
             self._gathering = None
             loop = asyncio.get_running_loop()
             loop.call_soon(self._begin, loop)
 
+    def _gather(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin now, or when enough have come."""
+        if self._count >= self._wanted or loop.time() >= self._until:
+            loop.call_soon(self._begin, loop)
+        else:
+            self._gathering = loop.call_at(self._until, self._begin, loop)
+
     @abstractmethod
     def _start(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
         """Write the groups; `_finish` is called on the event loop afterwards."""
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._gathering = None
+        self._gathering, self._began = None, loop.time()
         groups = [take(lane) for lane in self._ready]
         self._ready = {lane: None for lane in self._ready if lane.queue}
         self._count -= sum(len(waiting.operations) for group in groups for waiting in group.waiting)
         self._start(groups, loop)
 
     def _finish(
-        self, groups: list[Group], outcomes: Sequence[Outcomes | Exception], took: float,
+        self, groups: list[Group], outcomes: Sequence[Outcomes | Exception],
         loop: asyncio.AbstractEventLoop,
     ) -> None:  # fmt: skip
         size = sum(group.hand_out(each) for group, each in zip(groups, outcomes, strict=True))
         self._on_group(size)
-        if not self._count:
-            self._is_busy = False
-            return
+        now = loop.time()
         self._wanted = self._count + size
-        self._gathering = loop.call_later(min(took / 2, LONGEST_GATHERING), self._begin, loop)
+        self._until = now + min((now - self._began) / 2, LONGEST_GATHERING)
+        self._is_busy = self._count > 0
+        if self._is_busy:
+            self._gather(loop)
 
 
 class ThreadWriter(GroupWriter):
@@ -150,9 +159,8 @@ class ThreadWriter(GroupWriter):
         self._pool.submit(self._write, groups, loop)
 
     def _write(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
-        began = time.perf_counter()
         outcomes = [_committed(group) for group in groups]
-        loop.call_soon_threadsafe(self._finish, groups, outcomes, time.perf_counter() - began, loop)
+        loop.call_soon_threadsafe(self._finish, groups, outcomes, loop)
 
 
 class TurnWriter(ThreadWriter):
@@ -166,6 +174,15 @@ class TurnWriter(ThreadWriter):
     def __init__(self, store: Store, pool: Executor, on_group: Callable[[int], None]) -> None:
         super().__init__(pool, on_group)
         self._store = store
+        # One thread that waits for work: a pool would look for one each time, and wake another.
+        self._turns: SimpleQueue[tuple[Turn, list[Group], asyncio.AbstractEventLoop] | None] = SimpleQueue()
+        self._committer = threading.Thread(target=self._commit_for_ever, name="duelwise commits", daemon=True)
+        self._committer.start()
+
+    def close(self) -> None:
+        """End when what was begun is durable."""
+        self._turns.put(None)
+        self._committer.join()
 
     def _start(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
         try:
@@ -173,20 +190,23 @@ class TurnWriter(ThreadWriter):
         except Exception:  # whatever it is, each stream by itself will say it, or wait for it
             super()._start(groups, loop)
         else:
-            self._pool.submit(self._commit, turn, groups, loop)
+            self._turns.put((turn, groups, loop))
+
+    def _commit_for_ever(self) -> None:
+        while (given := self._turns.get()) is not None:
+            self._commit(*given)
 
     def _commit(self, turn: Turn, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
-        began = time.perf_counter()
         try:
             turn.commit()
         except Exception as error:
             outcomes = [error] * len(groups)
-            loop.call_soon_threadsafe(self._finish, groups, outcomes, time.perf_counter() - began, loop)
+            loop.call_soon_threadsafe(self._finish, groups, outcomes, loop)
         else:
-            loop.call_soon_threadsafe(self._learn, turn, groups, time.perf_counter() - began, loop)
+            loop.call_soon_threadsafe(self._learn, turn, groups, loop)
 
-    def _learn(self, turn: Turn, groups: list[Group], took: float, loop: asyncio.AbstractEventLoop) -> None:
-        self._finish(groups, turn.finish(), took, loop)
+    def _learn(self, turn: Turn, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
+        self._finish(groups, turn.finish(), loop)
 
 
 def _committed(group: Group) -> Outcomes | Exception:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import threading
 import time
@@ -52,6 +53,9 @@ class Readiness:
                 self._warm(text)
         except Exception:
             log.exception("compiling ahead failed; the first requests will take longer")
+        # What is in memory now stays: a look through all of it would hold everybody up for a while.
+        gc.collect()
+        gc.freeze()
         self._compiled = True
         log.info("ready: the learner was compiled in %.1f s", time.perf_counter() - began)
 

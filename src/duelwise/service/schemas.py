@@ -11,6 +11,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from duelwise.service.problems import Problem
 from duelwise.stream.candidates import LARGEST
+from duelwise.stream.operations import MOST_VOTES
 
 # Ids and names go into logs, addresses and spreadsheets, where look-alikes and invisible
 # characters do harm: printable ASCII only. `(?!\n)`, because `$` alone would let a line end pass.
@@ -28,6 +29,8 @@ Ticket = Annotated[str, Meta(pattern=TICKET_PATTERN)]
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
 Features = list[Number] | dict[str, Number | str | list[Number]]
 """In the order of the stream's names, or by name; levels and vectors where the stream encodes them."""
+Known = list[Number | None] | dict[str, Number | None] | None
+"""The same, null or left out where something is not known yet."""
 Winner = Literal["left", "right", "tie", "skip"]
 
 
@@ -44,6 +47,8 @@ class StreamBody(Body):
     recipe: str | UnsetType = UNSET
     options: dict[str, Any] | UnsetType = UNSET
     feature_names: list[FeatureName] | UnsetType = UNSET
+    votes_wanted: Annotated[int, Meta(ge=1, le=MOST_VOTES)] | UnsetType = UNSET
+    context_ttl_seconds: Annotated[float, Meta(ge=0)] | UnsetType = UNSET
     vote_ttl_seconds: Annotated[float, Meta(gt=0)] | UnsetType = UNSET
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
     random_share: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
@@ -51,6 +56,7 @@ class StreamBody(Body):
     goal: Literal["serve", "settle"] | UnsetType = UNSET
     top: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
     encodings: dict[str, Any] | UnsetType = UNSET
+    ranges: dict[FeatureName, Annotated[list[Number], Meta(min_length=2, max_length=2)]] | UnsetType = UNSET
     edition: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
 
 
@@ -69,13 +75,21 @@ class AskBody(Body):
     event_id: Id | None = None
     ids: list[Id] | UnsetType = UNSET
     group: Id | UnsetType = UNSET
+    votes_wanted: Annotated[int, Meta(ge=1, le=MOST_VOTES)] | None = None
 
 
 class ObserveBody(Body):
-    """What became known of the two after serving."""
+    """What became known of the two after serving, or a part of it."""
 
-    left: Features
-    right: Features
+    left: Known = None
+    right: Known = None
+
+
+class RetractBody(Body):
+    """Which votes of a duel shall not count: one, those of a source, or all."""
+
+    vote: Annotated[str, Meta(max_length=40)] | None = None
+    source: Id | None = None
 
 
 class TellBody(Body):
@@ -105,8 +119,8 @@ class ObserveItem(Body, kw_only=True, tag_field="op", tag="observe"):
     """An observation in a batch."""
 
     ticket: Ticket
-    left: Features
-    right: Features
+    left: Known = None
+    right: Known = None
 
 
 class TellItem(Body, kw_only=True, tag_field="op", tag="tell"):
@@ -121,6 +135,8 @@ class RetractItem(Body, tag_field="op", tag="retract"):
     """A retraction in a batch."""
 
     ticket: Ticket
+    vote: Annotated[str, Meta(max_length=40)] | None = None
+    source: Id | None = None
 
 
 Item = AskItem | ObserveItem | TellItem | RetractItem
@@ -152,6 +168,8 @@ class DuelAnswer(Struct, gc=False):
     right: Side
     model_version: int
     probability: float | None
+    fallback: bool  # the learner could not choose: the pair was drawn at random
+    clamped: list[str]  # features of which some candidate lies beyond the range
 
 
 class ReceiptAnswer(Struct, gc=False):
@@ -160,6 +178,17 @@ class ReceiptAnswer(Struct, gc=False):
     ticket: str
     state: str
     changed: bool
+    vote: str | None  # its own id, where the request was a vote
+
+
+class Vote(Struct):
+    """A vote that counts."""
+
+    vote: str
+    winner: Winner
+    source: str | None
+    at: float
+    weight: float | None  # how much it counts, where that is known
 
 
 class Happening(Struct):
@@ -181,6 +210,8 @@ class TicketAnswer(Struct):
     right: Side
     winner: Winner | None
     source: str | None
+    wanted: int
+    votes: list[Vote]
     history: list[Happening]
 
 
@@ -193,6 +224,8 @@ class AskResult(Struct):
     right: Side
     model_version: int
     probability: float | None
+    fallback: bool  # the learner could not choose: the pair was drawn at random
+    clamped: list[str]  # features of which some candidate lies beyond the range
 
 
 class ReceiptResult(Struct):
@@ -202,6 +235,7 @@ class ReceiptResult(Struct):
     ticket: str
     state: str
     changed: bool
+    vote: str | None
 
 
 class ProblemResult(Struct):

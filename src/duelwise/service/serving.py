@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
@@ -24,6 +25,7 @@ from duelwise.service.workers import keep_alive
 from duelwise.storage import open_store
 
 SWITCH_SECONDS = 0.0005  # the interpreter's default, 5 ms, is longer than writing a group takes
+GARBAGE_THRESHOLDS = (20_000, 20, 20)  # requests leave no cycles behind: look for them less often
 GRACE_SECONDS = 10  # for requests under way when the service is told to end
 BACKLOG = 1024  # connections that wait to be accepted
 
@@ -63,6 +65,7 @@ def work(place: Place, number: int) -> None:
     log_to_stderr()
     # A thread that writes to the database must not wait long for the thread that reads requests.
     sys.setswitchinterval(SWITCH_SECONDS)
+    gc.set_threshold(*GARBAGE_THRESHOLDS)
     GuardedProtocol.most = most_connections()
     app = create_app(place.store, place.settings, Homes(number, place.workers, place.secret))
     if only_decides(app, number, place.workers):

@@ -57,6 +57,8 @@ class OpenStreams:
 
     def close(self) -> None:
         """Write the last snapshots; the store stays open."""
+        if self._shared is not None:
+            self._shared.close()
         self._writers.shutdown()
         self._readers.shutdown()
         self._registry.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from sqlite3 import Connection as SqliteConnection
 from typing import Any
@@ -10,8 +11,8 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.engine import URL, Connection, Dialect, Engine
 from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.exc import ArgumentError, DisconnectionError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from duelwise.errors import InvalidInput, StorageFailure, require, unknown_name
 from duelwise.storage.schema import HEAD
@@ -20,7 +21,10 @@ STATEMENT_SECONDS = 10.0  # the longest that one statement may take
 LOCK_SECONDS = 5.0  # how long a writer waits for another process to finish its transaction
 CONNECT_SECONDS = 5
 IDLE_SECONDS = 15.0  # a process that stops amid a transaction loses it, and the lock, after so long
+STATEMENTS_KEPT = 512  # prepared, by a connection to SQLite
 GRACE_SECONDS = 2.0  # between the server's own time-out and giving up on a server that does not answer
+IDLE_UNASKED_SECONDS = 1.0  # a connection that was used so recently is taken to be alive
+USED = "used_at"
 MIGRATION_LOCK = 7_353_611  # an arbitrary number that every Duelwise process agrees on
 
 _LOCK_TIMEOUTS = ("database is locked", "lock timeout", "LockNotAvailable")
@@ -77,7 +81,7 @@ def _sqlite(address: URL) -> Engine:
     folder = Path(address.database or "").resolve().parent
     if not folder.is_dir():
         raise InvalidInput(f"The folder {folder} does not exist; create it, or choose another file.")
-    engine = sa.create_engine(address)
+    engine = sa.create_engine(address, connect_args={"cached_statements": STATEMENTS_KEPT})
 
     def settle(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
         assert isinstance(connection, SqliteConnection)
@@ -110,9 +114,7 @@ def _postgresql(address: URL, statement_seconds: float) -> Engine:
     from duelwise.storage.patience import connect
 
     engine = sa.create_engine(
-        address.set(drivername="postgresql+psycopg"),
-        pool_pre_ping=True,
-        connect_args={"connect_timeout": CONNECT_SECONDS},
+        address.set(drivername="postgresql+psycopg"), connect_args={"connect_timeout": CONNECT_SECONDS}
     )
     settings = {
         "synchronous_commit": "on",
@@ -133,8 +135,21 @@ def _postgresql(address: URL, statement_seconds: float) -> Engine:
         cursor.close()
         connection.commit()
 
+    def check(connection: DBAPIConnection, entry: ConnectionPoolEntry, _proxy: PoolProxiedConnection) -> None:
+        """A connection that was left alone may be dead; asking each time would cost a round trip."""
+        if time.monotonic() - entry.info.get(USED, 0.0) > IDLE_UNASKED_SECONDS:
+            try:
+                engine.dialect.do_ping(connection)
+            except Exception as error:
+                raise DisconnectionError(str(error)) from error
+
+    def note(_connection: DBAPIConnection | None, entry: ConnectionPoolEntry) -> None:
+        entry.info[USED] = time.monotonic()
+
     event.listen(engine, "do_connect", join)
     event.listen(engine, "connect", settle)
+    event.listen(engine, "checkout", check)
+    event.listen(engine, "checkin", note)
     return engine
 
 

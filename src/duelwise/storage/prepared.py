@@ -7,7 +7,10 @@ have the columns' types already.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import re
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any, cast
 
@@ -20,8 +23,13 @@ from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
-Row = tuple[object, ...]
+from duelwise.storage.quick import Quick, Row
+
+Sender = Connection | Quick
+"""What a statement can be sent by."""
+
 MOST_ROWS = 256  # of one statement; databases limit its values to some 32,000
+FEW_ROWS = 64  # up to so many each number has a text of its own, which the driver keeps prepared
 
 
 class Prepared:
@@ -31,22 +39,22 @@ class Prepared:
         self._statement, self._names = statement, names
         self._texts: dict[str, str] = {}  # by dialect
 
-    def execute(self, connection: Connection, row: Row) -> None:
+    def execute(self, connection: Sender, row: Row) -> None:
         _send(connection, self._text(connection), row)
 
-    def all(self, connection: Connection, row: Row) -> Sequence[Row]:
+    def all(self, connection: Sender, row: Row) -> Sequence[Row]:
         """Every row of the result."""
         return _send(connection, self._text(connection), row).fetchall()
 
-    def one(self, connection: Connection, row: Row) -> Row:
+    def one(self, connection: Sender, row: Row) -> Row:
         """The only row of the result."""
         (found,) = self.all(connection, row)
         return found
 
-    def _text(self, connection: Connection) -> str:
+    def _text(self, connection: Sender) -> str:
         dialect = connection.dialect.name
         if dialect not in self._texts:
-            self._texts[dialect] = _compiled(self._statement, self._names, connection)
+            self._texts[dialect] = _numbered(_compiled(self._statement, self._names, connection))
         return self._texts[dialect]
 
 
@@ -57,7 +65,7 @@ class ByKeys:
         self._statement, self._names, self._key = statement, [*names, key], key
         self._texts: dict[tuple[str, int], str] = {}  # by dialect and number of keys
 
-    def rows(self, connection: Connection, row: Row, keys: Sequence[object]) -> list[Row]:
+    def rows(self, connection: Sender, row: Row, keys: Sequence[object]) -> list[Row]:
         found: list[Row] = []
         for start in range(0, len(keys), MOST_ROWS):
             some = tuple(keys[start : start + MOST_ROWS])
@@ -67,12 +75,12 @@ class ByKeys:
             found += _send(connection, self._text(connection, count), values).fetchall()
         return found
 
-    def _text(self, connection: Connection, count: int) -> str:
+    def _text(self, connection: Sender, count: int) -> str:
         key = connection.dialect.name, count
         if key not in self._texts:
             text = _compiled(self._statement, self._names, connection)
             head, mark, tail = text.rpartition("?" if key[0] == "sqlite" else "%s")
-            self._texts[key] = f"{head}{', '.join([mark] * count)}{tail}"
+            self._texts[key] = _numbered(f"{head}{', '.join([mark] * count)}{tail}")
         return self._texts[key]
 
 
@@ -88,23 +96,24 @@ class ManyRows:
         self._table, self._replace = table, replace
         self._texts: dict[tuple[str, int], str] = {}  # by dialect and number of rows
 
-    def execute(self, connection: Connection, rows: Sequence[Row]) -> None:
+    def execute(self, connection: Sender, rows: Sequence[Row]) -> None:
         start = 0
         while start < len(rows):
-            # Powers of two, so that there are few texts, and the driver knows them all.
-            count = min(MOST_ROWS, 1 << ((len(rows) - start).bit_length() - 1))
+            count = len(rows) - start
+            if count > FEW_ROWS or not isinstance(connection, Quick):  # powers of two: few texts
+                count = min(MOST_ROWS, 1 << (count.bit_length() - 1))
             values = tuple(chain.from_iterable(rows[start : start + count]))
             _send(connection, self._text(connection, count), values)
             start += count
 
-    def _text(self, connection: Connection, count: int) -> str:
+    def _text(self, connection: Sender, count: int) -> str:
         key = connection.dialect.name, count
         if key not in self._texts:
             names = [column.name for column in self._table.columns]
             text = _compiled(self._statement(connection.dialect.name), names, connection)
             start = text.index("VALUES (") + len("VALUES ")
             end = text.index(")", start) + 1
-            self._texts[key] = text[:start] + ", ".join([text[start:end]] * count) + text[end:]
+            self._texts[key] = _numbered(text[:start] + ", ".join([text[start:end]] * count) + text[end:])
         return self._texts[key]
 
     def _statement(self, dialect: str) -> ClauseElement:
@@ -116,24 +125,59 @@ class ManyRows:
         return insert.on_conflict_do_update(index_elements=key, set_=others)
 
 
-def _send(connection: Connection, text: str, values: Row) -> DBAPICursor:
+def _send(connection: Sender, text: str, values: Row) -> DBAPICursor:
     """The driver's cursor after the statement; its errors are those that Core would raise."""
+    if isinstance(connection, Quick):
+        return cast("DBAPICursor", connection.send(text, values))
     if not connection.in_transaction():
         connection.begin()
-    cursor = connection.connection.cursor()
-    driver = cast("Any", connection.dialect.dbapi)
-    try:
+    cursor = _cursor(connection)
+    with _as_core_says(connection, text):
         cursor.execute(text, values)
-    except driver.Error as error:
-        if connection.dialect.is_disconnect(error, connection.connection.dbapi_connection, cursor):
-            connection.invalidate(error)
-        raise DBAPIError.instance(
-            text, values, error, driver.Error, hide_parameters=True, dialect=connection.dialect
-        ) from error
     return cursor
 
 
-def _compiled(statement: ClauseElement, names: Sequence[str], connection: Connection) -> str:
+def _cursor(connection: Connection) -> DBAPICursor:
+    if connection.dialect.name != "postgresql":
+        return connection.connection.cursor()
+    from psycopg import RawCursor  # takes the text as it is; the usual one would parse it every time
+
+    return cast("DBAPICursor", RawCursor(cast("Any", connection.connection.dbapi_connection)))
+
+
+def _numbered(text: str) -> str:
+    """The text with its marks as PostgreSQL itself writes them: $1, $2, …"""
+    numbers = itertools.count(1)
+    return re.sub("%s", lambda _: f"${next(numbers)}", text)
+
+
+@contextmanager
+def pipelined(connection: Sender) -> Generator[None]:
+    """Send the statements of this block without waiting for each one's result, where the driver can."""
+    held: Any = None if isinstance(connection, Quick) else connection.connection.dbapi_connection
+    if not hasattr(held, "pipeline"):
+        yield
+        return
+    assert isinstance(connection, Connection)
+    with _as_core_says(connection, "one of several statements"), held.pipeline():
+        yield
+
+
+@contextmanager
+def _as_core_says(connection: Connection, text: str) -> Generator[None]:
+    """The driver's errors as Core would raise them."""
+    driver = cast("Any", connection.dialect.dbapi)
+    try:
+        yield
+    except driver.Error as error:
+        if connection.dialect.is_disconnect(error, connection.connection.dbapi_connection, None):
+            connection.invalidate(error)
+        raise DBAPIError.instance(
+            text, None, error, driver.Error, hide_parameters=True, dialect=connection.dialect
+        ) from error
+
+
+def _compiled(statement: ClauseElement, names: Sequence[str], connection: Sender) -> str:
     style = "qmark" if connection.dialect.name == "sqlite" else "format"
     dialect = cast("type[DefaultDialect]", type(connection.dialect))(paramstyle=style)
     compiled = cast("SQLCompiler", statement.compile(dialect=dialect))

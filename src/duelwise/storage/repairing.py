@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
@@ -176,6 +177,7 @@ class SourceEraser(Scanner):
             .where(tickets.c.stream_id == of_stream, tickets.c.source == source)
             .values(source=pseudonym)
         )
+        self._rename_among_many(source, pseudonym)
         self._connection.execute(sa.delete(kept).where(kept.c.stream_id == of_stream))
         for snapshot in snapshots:
             write_snapshot(self._connection, of_stream, snapshot)
@@ -184,6 +186,21 @@ class SourceEraser(Scanner):
             .where(schema.streams.c.id == of_stream)
             .values(generation=self.stream.generation + 1)
         )
+
+    def _rename_among_many(self, source: str, pseudonym: str) -> None:
+        """The same in tickets with several votes."""
+        table, name = schema.tickets.c, json.dumps(source)
+        of_stream = table.stream_id == self.stream.id
+        query = sa.select(table.round, table.votes).where(
+            of_stream, table.votes.contains(name, autoescape=True)
+        )
+        for round, votes in self._connection.execute(query).all():
+            renamed = [[seq, won, pseudonym if by == source else by] for seq, won, by in json.loads(votes)]
+            self._connection.execute(
+                sa.update(schema.tickets)
+                .where(of_stream, table.round == round)
+                .values(votes=json.dumps(renamed))
+            )
 
 
 def _scanned(seq: int, row: sa.Row[tuple[object, ...]] | None) -> Scanned:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import zlib
 from typing import NamedTuple
@@ -48,6 +49,15 @@ class TicketRow(NamedTuple):
     outcome: float | None  # 1 when the first of the pair won, 0 the second, ½ a tie
     source: str | None
     swapped: bool  # the first of the pair was shown on the right
+    wanted: int = 1  # votes
+    votes: str | None = None  # JSON [[seq, outcome, source], …] of those that count, where several are wanted
+
+    @property
+    def heard(self) -> int:
+        """Votes that count."""
+        if self.wanted > 1:
+            return len(json.loads(self.votes or "[]"))
+        return int(self.outcome is not None)
 
 
 class SnapshotRow(NamedTuple):

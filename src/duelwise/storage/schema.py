@@ -18,7 +18,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0002"  # the newest migration
+HEAD = "0003"  # the newest migration
 
 metadata = MetaData()
 
@@ -74,6 +74,8 @@ tickets = Table(
     Column("outcome", Double),
     Column("source", String),
     Column("swapped", Boolean, nullable=False),
+    Column("wanted", Integer, nullable=False, server_default="1"),
+    Column("votes", Text),
     sqlite_with_rowid=False,
 )
 _open = text("state IN ('asked', 'observed', 'voted')")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from duelwise.errors import StorageFailure, UnknownStream
 from duelwise.storage import integrity, schema
@@ -21,6 +21,7 @@ from duelwise.storage.database import (
 )
 from duelwise.storage.keys import Keys
 from duelwise.storage.prepared import Prepared
+from duelwise.storage.quick import Quick
 from duelwise.storage.repairing import Repairer, Scanner, SourceEraser
 from duelwise.storage.rows import OPEN_STATES, EventRow, SnapshotRow, StreamRow, TicketRow, snapshot_checksum
 from duelwise.storage.servers import Servers
@@ -48,7 +49,7 @@ class Store:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.keys = Keys(self._reading, self._changing)
-        self._quick: Connection | None = None  # see begin_at_once
+        self._quick: Quick | None = None  # see begin_at_once
         self.servers = Servers(self._reading, self._changing)
 
     @property
@@ -153,7 +154,7 @@ class Store:
             if writer.flush():
                 connection.commit()
 
-    def writer(self, connection: Connection, stream_id: int) -> Writer:
+    def writer(self, connection: Quick, stream_id: int) -> Writer:
         """A writer on one more stream in an open transaction."""
         return Writer(connection, StreamRow._make(_LOCKED_STREAM.one(connection, (stream_id,))))
 
@@ -162,26 +163,15 @@ class Store:
         """Whether all streams share one lock: a SQLite file has one writer at a time."""
         return self._engine.dialect.name == "sqlite"
 
-    def begin_at_once(self) -> Connection | None:
+    def begin_at_once(self) -> Quick | None:
         """A transaction on a SQLite file; None when another one is under way.
 
         There is one connection for this: it is the caller's until commit or rollback.
         """
         with told_plainly():
             if self._quick is None:
-                self._quick = self._engine.connect().execution_options(writes=True)
-                self._quick.exec_driver_sql("PRAGMA busy_timeout = 0")
-                self._quick.rollback()
-            if self._quick.in_transaction():
-                return None
-            try:
-                self._quick.begin()
-            except OperationalError as error:
-                self._quick.rollback()
-                if is_lock_timeout(str(error.orig)):
-                    return None
-                raise
-            return self._quick
+                self._quick = Quick(self._engine)
+            return self._quick if self._quick.begin() else None
 
     @contextmanager
     def repairing(self, stream_id: int) -> Generator[Repairer]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 
 import sqlalchemy as sa
@@ -9,7 +10,7 @@ from sqlalchemy.engine import Connection
 
 from duelwise.errors import Damaged
 from duelwise.storage import schema
-from duelwise.storage.prepared import ByKeys, ManyRows, Prepared
+from duelwise.storage.prepared import ByKeys, ManyRows, Prepared, Sender, pipelined
 from duelwise.storage.rows import (
     NO_ROUND,
     OPEN_STATES,
@@ -53,6 +54,43 @@ _NAMED_EVENTS = ByKeys(
     ["of_stream"],
     "id",
 )
+
+
+def _asked_before(states: Iterable[str]) -> Prepared:
+    """Tickets in these states, oldest first."""
+    return Prepared(
+        sa.select(*_ticket_columns)
+        .where(
+            schema.tickets.c.stream_id == _stream_id,
+            schema.tickets.c.asked_at < sa.bindparam("asked_before"),
+            # Spelled out, not bound: only then do both planners use the partial index.
+            schema.tickets.c.state.in_([sa.literal_column(f"'{state}'") for state in states]),
+        )
+        .order_by(schema.tickets.c.asked_at)
+        .suffix_with(sa.text("LIMIT :most")),
+        ["of_stream", "asked_before", "most"],
+    )
+
+
+_OVERDUE, _VOTED = _asked_before(OPEN_STATES), _asked_before(["voted"])
+_AS_TEXT = str.maketrans({"%": "\\%", "_": "\\_", "\\": "\\\\"})  # what LIKE would read otherwise
+_FROM_SOURCE = Prepared(
+    sa.select(*_ticket_columns)
+    .where(
+        schema.tickets.c.stream_id == _stream_id,
+        schema.tickets.c.round > sa.bindparam("after"),
+        sa.or_(
+            sa.and_(
+                schema.tickets.c.source == sa.bindparam("of_source"),
+                schema.tickets.c.state.in_([sa.literal_column("'voted'"), sa.literal_column("'told'")]),
+            ),
+            schema.tickets.c.votes.like(sa.bindparam("among"), escape="\\"),
+        ),
+    )
+    .order_by(schema.tickets.c.round)
+    .suffix_with(sa.text("LIMIT :most")),
+    ["of_stream", "after", "of_source", "among", "most"],
+)
 _UPDATE_HEAD = Prepared(
     sa.update(schema.streams)
     .where(schema.streams.c.id == _stream_id)
@@ -76,7 +114,7 @@ def checked(row: Iterable[object]) -> EventRow:
     return event
 
 
-def read_events(connection: Connection, stream_id: int, *, after: int, upto: int) -> Iterator[EventRow]:
+def read_events(connection: Sender, stream_id: int, *, after: int, upto: int) -> Iterator[EventRow]:
     """Events after < seq ≤ upto in order; a damaged or missing one is an error that names it."""
     while after < upto:
         rows = _EVENTS_BETWEEN.all(connection, (stream_id, after, min(upto, after + READ_CHUNK)))
@@ -98,7 +136,7 @@ def _missing(seq: int) -> Damaged:
     )
 
 
-def read_tickets(connection: Connection, stream_id: int, rounds: Iterable[int]) -> dict[int, TicketRow]:
+def read_tickets(connection: Sender, stream_id: int, rounds: Iterable[int]) -> dict[int, TicketRow]:
     """The tickets of these rounds, those that exist."""
     rows = _TICKETS.rows(connection, (stream_id,), list(rounds))
     return {ticket.round: ticket for ticket in map(_ticket, rows)}
@@ -106,8 +144,8 @@ def read_tickets(connection: Connection, stream_id: int, rounds: Iterable[int]) 
 
 def _ticket(row: Iterable[object]) -> TicketRow:
     """The ticket of a fetched row; SQLite keeps its only truth value as a number."""
-    ticket = TicketRow._make(row)
-    return ticket._replace(swapped=bool(ticket.swapped))
+    *columns, swapped = row
+    return TicketRow._make((*columns, bool(swapped)))
 
 
 class Writer:
@@ -117,7 +155,7 @@ class Writer:
     sees event n + 1 before event n.
     """
 
-    def __init__(self, connection: Connection, stream: StreamRow) -> None:
+    def __init__(self, connection: Sender, stream: StreamRow) -> None:
         self.connection = connection
         self.stream = stream
         self.head = stream.head
@@ -145,31 +183,17 @@ class Writer:
 
     def overdue(self, *, asked_before: float, limit: int) -> list[TicketRow]:
         """Open tickets asked before a moment, oldest first."""
-        table = schema.tickets.c
-        query = (
-            sa.select(*_ticket_columns)
-            .where(
-                table.stream_id == self.stream.id,
-                table.asked_at < asked_before,
-                # Spelled out, not bound: only then do both planners use the partial index.
-                table.state.in_([sa.literal_column(f"'{state}'") for state in OPEN_STATES]),
-            )
-            .order_by(table.asked_at)
-            .limit(limit)
-        )
-        return [TicketRow._make(row) for row in self.connection.execute(query)]
+        return list(map(_ticket, _OVERDUE.all(self.connection, (self.stream.id, asked_before, limit))))
+
+    def without_context(self, *, asked_before: float, limit: int) -> list[TicketRow]:
+        """Tickets that have their votes and lack their context, asked before a moment, oldest first."""
+        return list(map(_ticket, _VOTED.all(self.connection, (self.stream.id, asked_before, limit))))
 
     def from_source(self, source: str, *, after: int, limit: int) -> list[TicketRow]:
         """Tickets with a vote of this source that counts and a round after the given one, in order."""
-        table = schema.tickets.c
-        query = (
-            sa.select(*_ticket_columns)
-            .where(table.stream_id == self.stream.id, table.source == source, table.round > after)
-            .where(table.state.in_(["voted", "told"]))
-            .order_by(table.round)
-            .limit(limit)
-        )
-        return [TicketRow._make(row) for row in self.connection.execute(query)]
+        among = "%" + json.dumps(source).translate(_AS_TEXT) + "%"
+        rows = _FROM_SOURCE.all(self.connection, (self.stream.id, after, source, among, limit))
+        return list(map(_ticket, rows))
 
     def append(
         self, kind: str, payload: bytes, *, at: float, round: int = NO_ROUND, event_id: str | None = None
@@ -190,6 +214,7 @@ class Writer:
 
     def put_snapshot(self, snapshot: SnapshotRow) -> None:
         """A state to restart from, beside the events of this transaction."""
+        assert isinstance(self.connection, Connection)  # nobody waits for it between two requests
         write_snapshot(self.connection, self.stream.id, snapshot)
 
     def flush(self) -> bool:
@@ -197,19 +222,21 @@ class Writer:
         if not self._events:
             return self._sent
         stream, connection = self.stream.id, self.connection
-        _INSERT_EVENTS.execute(
-            connection, [(stream, *event, event_checksum(event)) for event in self._events]
-        )
-        tickets = self._tickets.values()
-        _INSERT_TICKETS.execute(connection, [(stream, *one) for one in tickets if self._is_new(one)])
-        _REPLACE_TICKETS.execute(connection, [(stream, *one) for one in tickets if not self._is_new(one)])
-        _UPDATE_HEAD.execute(connection, (self.head, self.rounds, stream))
+        with pipelined(connection):
+            self._send_all(stream, connection)
         self.stream = self.stream._replace(head=self.head, rounds=self.rounds)
         self._events, self._tickets, self._sent = [], {}, True
         return True
 
-    def _is_new(self, ticket: TicketRow) -> bool:
-        return ticket.round >= self.stream.rounds
+    def _send_all(self, stream: int, connection: Sender) -> None:
+        _INSERT_EVENTS.execute(
+            connection, [(stream, *event, event_checksum(event)) for event in self._events]
+        )
+        first = self.stream.rounds  # tickets of later rounds are new
+        tickets = self._tickets.values()
+        _INSERT_TICKETS.execute(connection, [(stream, *one) for one in tickets if one.round >= first])
+        _REPLACE_TICKETS.execute(connection, [(stream, *one) for one in tickets if one.round < first])
+        _UPDATE_HEAD.execute(connection, (self.head, self.rounds, stream))
 
 
 def write_snapshot(connection: Connection, stream_id: int, snapshot: SnapshotRow) -> None:

@@ -8,9 +8,9 @@ from duelwise.answers import belief, foresight
 from duelwise.answers.belief import Posterior
 from duelwise.answers.foresight import Foreseen
 from duelwise.answers.settling import settling_pairs
-from duelwise.learning.core.pending import DONE, Pending
-from duelwise.learning.learner import Learned
 from duelwise.types import Array, IntArray, Snapshot
+
+RUN: IntArray = np.zeros(1, dtype=np.int64)  # a stream is one run
 
 
 class Believing:
@@ -20,11 +20,10 @@ class Believing:
         self._belief = belief.belief(runs=1, dim=dim)
         self._foresight = foresight.foresight()
 
-    def take(self, learned: Learned) -> None:
-        """Votes that the learner has learned from just now."""
-        if len(learned.round):
-            chance = belief.learn(self._belief, learned.run, learned.dz, learned.outcome)
-            foresight.take(self._foresight, chance, learned.outcome)
+    def take(self, dz: Array, outcome: float) -> None:
+        """A vote that the learner has learned from just now: dz (d,)."""
+        came = np.array([outcome])
+        foresight.take(self._foresight, belief.learn(self._belief, RUN, dz[None], came), came)
 
     def posterior(self) -> Posterior:
         """Θ as it is now: copies, free of any lock."""
@@ -48,11 +47,3 @@ class Believing:
 
         belief.restore(self._belief, part("belief."))
         foresight.restore(self._foresight, part("foresight."))
-
-
-def waiting_differences(pending: Pending) -> Array:
-    """(m, d) Δẑ of the duels whose vote is out, oldest first, y as φ̂ expected it."""
-    slots = np.flatnonzero((pending.state[0] != DONE) & np.isnan(pending.outcome[0]))
-    slots = slots[np.argsort(pending.round[0, slots])]
-    both = np.concatenate((pending.x[0, slots], pending.predicted[0, slots]), axis=2)
-    return both[:, 0] - both[:, 1]

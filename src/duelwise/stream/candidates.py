@@ -18,6 +18,8 @@ LONGEST_NAME = 200
 _NAME_RULE = f"text of 1 to {LONGEST_NAME} printable ASCII characters"
 
 Features = Sequence[float] | Mapping[str, float] | Array
+PartialFeatures = Sequence[float | None] | Mapping[str, float | None] | Array
+"""None, NaN or left out: not known yet."""
 
 
 class CandidateSet(NamedTuple):
@@ -81,6 +83,37 @@ def read_rows(
 ) -> Array:
     """(n, len(names)) the features of many things, each in order or by name."""
     return _matrix(rows, names, len(rows), owner, encoder)
+
+
+def read_partial(features: object, names: Sequence[str], owner: str) -> Array:
+    """(n,) some features of one thing, given in order or by name; NaN where they are not known."""
+    if features is None:
+        return np.full(len(names), np.nan)
+    if isinstance(features, Mapping):
+        given = cast("Mapping[str, object]", features)
+        for name in given:
+            if name not in names:
+                raise InvalidInput(
+                    f"There is a feature {name!r} of {owner}; this stream knows {', '.join(names)}."
+                )
+        values: list[object] = [given.get(name) for name in names]
+    else:
+        row: object = cast("AnyArray", features).tolist() if isinstance(features, np.ndarray) else features
+        listed = isinstance(row, Sequence) and not isinstance(row, str | bytes)
+        if not listed or len(cast("Sequence[object]", row)) != len(names):
+            raise InvalidInput(
+                f"The features of {owner} are {row!r:.80}; expected {len(names)} numbers, null where one is "
+                f"not known: {', '.join(names[:8])}."
+            )
+        values = list(cast("Sequence[object]", row))
+    known = [value is not None and value == value for value in values]
+    return np.array(
+        [
+            _number(v, name, owner) if there else np.nan
+            for v, name, there in zip(values, names, known, strict=True)
+        ],
+        dtype=np.float64,
+    )
 
 
 def _ids(records: Sequence[object]) -> tuple[str, ...]:

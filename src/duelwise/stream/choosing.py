@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from duelwise.answers.settling import MOST_AHEAD
+from duelwise.errors import CannotChoose
+from duelwise.learning.scaling import ScaledLearner
 from duelwise.randomness import RoundDraws
-from duelwise.stream.believing import waiting_differences
 from duelwise.stream.folding import Folded
 from duelwise.stream.settings import StreamSettings
-from duelwise.types import Array, BoolArray, IntArray
+from duelwise.types import Array, BoolArray, Duel, IntArray
 
 
 class Choice(NamedTuple):
@@ -18,13 +20,13 @@ class Choice(NamedTuple):
     predicted: Array  # (2, dy)
     swapped: bool
     probability: float | None
+    fallback: bool = False  # the learner could not choose, and any pair was drawn
 
 
 class Choices(NamedTuple):
     """What there is to choose from."""
 
     x: Array  # (K, dx)
-    ahead: Array  # (m, d) Δẑ of duels asked in the same transaction
     y: Array | None = None  # (K, dy)
     known: BoolArray | None = None  # (K,) whether y is
 
@@ -44,24 +46,37 @@ class Chooser:
 
     def choose(self, folded: Folded, offered: Choices, round: int) -> Choice:
         """A pair of two different candidates."""
-        learner, x = folded.learner, offered.x
+        learner, x = folded.inputs, offered.x
         side, chance, one, other = self._draws.at(round)[0].tolist()
-        if self._settles:
-            predicted = learner.post_serving.predict(x[None])[0]
-            z = np.concatenate((x, offered.expected(predicted)), axis=1)
-            out = np.concatenate((waiting_differences(learner.pending), offered.ahead))
-            arms = folded.believing.settling_pair(z, out, top=self._top)
-            predicted = predicted[arms]
-        else:
-            chosen = learner.choose(x[None])
-            arms, predicted = chosen.arms[0], chosen.predicted[0]
+        count = len(x)
+        pairs = count * (count - 1) / 2  # each is drawn alike
+        first = int(one * count)
+        drawn = np.array([first, (first + 1 + int(other * (count - 1))) % count])
+        chosen = self._settling(folded, offered) if self._settles else _sound_choice(learner, x)
+        if chosen is None:
+            probability = 1 / pairs if self._share else None
+            return Choice(drawn, learner.predict(x[None])[0, drawn], side < 0.5, probability, fallback=True)
+        arms, predicted = chosen.arms[0], chosen.predicted[0]
         if self._share == 0:
             return Choice(arms, predicted, side < 0.5, None)
-        count = len(x)
-        each = self._share / (count * (count - 1) / 2)  # every pair is drawn alike
-        if chance < self._share:
-            first = int(one * count)
-            drawn = np.array([first, (first + 1 + int(other * (count - 1))) % count])
-            if set(drawn.tolist()) != set(arms.tolist()):
-                return Choice(drawn, learner.post_serving.predict(x[None])[0, drawn], side < 0.5, each)
-        return Choice(arms, predicted, side < 0.5, 1 - self._share + each)
+        if chance < self._share and set(drawn.tolist()) != set(arms.tolist()):
+            return Choice(drawn, learner.predict(x[None])[0, drawn], side < 0.5, self._share / pairs)
+        return Choice(arms, predicted, side < 0.5, 1 - self._share + self._share / pairs)
+
+    def _settling(self, folded: Folded, offered: Choices) -> Duel:
+        """The pair that helps most to settle who is best."""
+        predicted = folded.inputs.predict(offered.x[None])[0]
+        z = np.concatenate((offered.x, offered.expected(predicted)), axis=1)
+        arms = folded.believing.settling_pair(z, folded.duels.differences(MOST_AHEAD), top=self._top)
+        return Duel(folded.learner.round, arms[None], offered.x[None, arms], predicted[None, arms])
+
+
+def _sound_choice(learner: ScaledLearner, x: Array) -> Duel | None:
+    """The learner's choice; None where numbers beyond all bounds have left it without one."""
+    try:
+        chosen = learner.choose(x[None])
+    except CannotChoose:
+        return None
+    state = learner.learner
+    known = (chosen.predicted, state.theta, state.served_geometry.inverse, state.arrived_geometry.inverse)
+    return chosen if all(np.isfinite(values).all() for values in known) else None

@@ -14,13 +14,21 @@ from duelwise.errors import Conflict, Damaged, DuelwiseError, Expired, InvalidIn
 from duelwise.storage import OPEN_STATES, EventRow, TicketRow, Writer
 from duelwise.storage.rows import NO_ROUND
 from duelwise.stream import events, tickets
-from duelwise.stream.candidates import CandidateSet, check_name, is_name, read_candidates, read_features
+from duelwise.stream.candidates import (
+    CandidateSet,
+    check_name,
+    is_name,
+    read_candidates,
+    read_features,
+    read_partial,
+)
 from duelwise.stream.catalogue import check_ids, check_offer
 from duelwise.stream.choosing import Choices, Chooser
 from duelwise.stream.events import (
     Asked,
     ClockConfirmed,
     Event,
+    Imputed,
     ItemsPut,
     ItemsWithdrawn,
     Observed,
@@ -34,8 +42,9 @@ from duelwise.stream.events import (
     kind_of,
 )
 from duelwise.stream.folding import Folded
-from duelwise.stream.lifecycle import outcome_of
+from duelwise.stream.lifecycle import LATE_CONTEXT, outcome_of
 from duelwise.stream.operations import (
+    MOST_VOTES,
     Answer,
     Ask,
     Duel,
@@ -47,8 +56,9 @@ from duelwise.stream.operations import (
     Retract,
     Tell,
 )
+from duelwise.stream.parts_of_contexts import merge
 from duelwise.stream.repeating import check_repeated, digest_of, duel_of
-from duelwise.types import Array, IntArray
+from duelwise.types import Array, BoolArray, IntArray
 
 
 class Batch:
@@ -61,12 +71,15 @@ class Batch:
         self._tickets: dict[int, TicketRow] = {}
         self._changed: set[int] = set()  # rounds of tickets that this batch has moved on
         self._named: dict[str, EventRow] = {}
-        self._version = folded.seq
+        self.folded_upto = 0  # of `appended`: what the next choice has to know of
         self.appended: list[Recorded] = []
 
     def decide(self, operations: Iterable[Operation]) -> list[Answer | DuelwiseError]:
         """One answer for each request, in order; a refused one leaves no trace."""
         operations = list(operations)
+        ranged = self._folded.due_ranges()
+        if ranged is not None:
+            self._append(ranged, NO_ROUND, None)
         self._look_up(operations)
         answers: list[Answer | DuelwiseError] = []
         for operation in operations:
@@ -94,7 +107,9 @@ class Batch:
         more = len(found) > limit
         counting = self._sound(found[:limit])
         for ticket in counting:
-            self._advance(ticket, Retracted(ticket.round, more=more))
+            own = [vote for vote in tickets.votes_of(ticket) if vote.source == source]
+            if own:
+                self._retract_votes(ticket, own, more=more)
         return len(counting), found[limit - 1].round if more else None
 
     def confirm_clock(self) -> None:
@@ -168,8 +183,12 @@ class Batch:
             asked = self._served(ask.event_id)
             check_repeated(asked, digest, offered, ask.event_id)
             return duel_of(asked, repeated=True)
-        choices = Choices(offered.x, self._ahead(), offered.y, offered.known)
+        wanted = self._wanted(ask.votes_wanted)
+        self._fold_so_far()
+        inputs = self._folded.inputs
+        choices = Choices(offered.x, offered.y, offered.known)
         choice = self._chooser.choose(self._folded, choices, self._writer.rounds)
+        bounds = inputs.offered(offered.x[None])
         arms: list[int] = choice.arms.tolist()
         ids = None if offered.ids is None else [offered.ids[arm] for arm in arms]
         round = self._writer.next_round()
@@ -180,16 +199,43 @@ class Batch:
             x=offered.x[choice.arms],
             predicted=choice.predicted,
             swapped=choice.swapped,
-            model_version=self._version,
+            model_version=self._folded.seq,
             y=self._known_at_once(offered, choice.arms),
             ids=ids,
             probability=choice.probability,
             candidates=offered.x if self._settings.keep_candidates else None,
             candidate_ids=offered.ids if self._settings.keep_candidates else None,
             offered=digest,
+            bounds=None if bounds is None else bounds[0],
+            fallback=choice.fallback,
+            wanted=None if wanted == 1 else wanted,
         )
         self._append_asked(asked, ask.event_id)
-        return duel_of(asked, repeated=False)
+        return duel_of(asked, repeated=False)._replace(clamped=self._clamped(offered.x))
+
+    def _wanted(self, asked: int | None) -> int:
+        """How many votes the duel shall get."""
+        wanted = self._settings.votes_wanted if asked is None else asked
+        if type(wanted) is not int or not 1 <= wanted <= MOST_VOTES:
+            raise InvalidInput(
+                f"votes_wanted is {wanted!r:.80}; expected a whole number from 1 to {MOST_VOTES}."
+            )
+        return wanted
+
+    def _fold_so_far(self) -> None:
+        """A choice knows all that this transaction has recorded before it, the duels just asked for too.
+
+        Should the transaction fail, the state is ahead of the log and is loaded again.
+        """
+        while self.folded_upto < len(self.appended):
+            recorded = self.appended[self.folded_upto]
+            self.folded_upto += 1
+            self._folded.apply(recorded)
+
+    def _clamped(self, x: Array) -> tuple[str, ...]:
+        """The features of which some candidate of x (K, dx) lies beyond the range."""
+        beyond = np.flatnonzero(self._folded.inputs.beyond(x[None])[0]).tolist()
+        return tuple(self._settings.context_names[feature] for feature in beyond)
 
     def _offered(self, ask: Ask) -> CandidateSet:
         """Candidates as given, or those of the catalogue."""
@@ -212,29 +258,34 @@ class Batch:
             return None
         return offered.y[arms]
 
-    def _ahead(self) -> Array:
-        """(m, d) Δẑ of the duels that this transaction has asked already."""
-        asked = [one.event for one in self.appended if isinstance(one.event, Asked)]
-        if not asked or self._settings.goal != "settle":
-            return np.empty((0, self._settings.context_dim + self._settings.post_dim))
-        both = np.stack([np.concatenate((one.x, one.predicted), axis=1) for one in asked])
-        return both[:, 0] - both[:, 1]
-
     def _observe(self, observe: Observe) -> Receipt:
         ticket = self._find(observe.ticket)
         names = self._settings.post_names
-        left = read_features(observe.left, names, "the left candidate's context")
-        right = read_features(observe.right, names, "the right candidate's context")
-        y = np.stack([right, left] if ticket.swapped else [left, right])
-        if ticket.observed_seq is not None:
-            if not self._is_context(y, ticket.observed_seq):
-                raise Conflict(
-                    f"Ticket {observe.ticket} already has another context. Contexts are recorded once; "
-                    "retract the ticket if the first one was wrong."
-                )
+        left = read_partial(observe.left, names, "the left candidate's context")
+        right = read_partial(observe.right, names, "the right candidate's context")
+        given = np.stack([right, left] if ticket.swapped else [left, right])
+        y, fresh = merge(self._known_context(ticket), given, observe.ticket)
+        if not fresh.any() and (names or ticket.observed_seq is not None):
             return Receipt(observe.ticket, ticket.state, changed=False)
+        if names and ticket.state in LATE_CONTEXT:  # skipped, or imputed before
+            return self._receipt(self._advance(ticket, self._late_context(ticket, y, fresh)))
         self._check_open(ticket, observe.ticket, "context")
         return self._receipt(self._advance(ticket, Observed(ticket.round, y)))
+
+    def _known_context(self, ticket: TicketRow) -> Array:
+        """(2, dy) what was observed of the pair so far."""
+        if ticket.observed_seq is None:
+            return np.full((2, self._settings.post_dim), np.nan)
+        event = events.decode(self._writer.event(ticket.observed_seq)).event
+        assert isinstance(event, Asked | Observed)
+        assert event.y is not None
+        return event.y
+
+    def _late_context(self, ticket: TicketRow, y: Array, fresh: BoolArray) -> Observed:
+        """What comes after a duel has stopped waiting for it: φ̂ still learns."""
+        asked = events.decode(self._writer.event(ticket.asked_seq)).event
+        assert isinstance(asked, Asked)
+        return Observed(ticket.round, y, asked.x, fresh.astype(np.int64))
 
     def _tell(self, tell: Tell) -> Receipt:
         ticket = self._find(tell.ticket)
@@ -242,16 +293,47 @@ class Batch:
         outcome = outcome_of(tell.winner, swapped=ticket.swapped)
         if outcome is None and ticket.state == "skipped":
             return Receipt(tell.ticket, ticket.state, changed=False)
-        if ticket.told_seq is not None and ticket.state in ("voted", "told"):
-            if outcome == ticket.outcome:
-                return Receipt(tell.ticket, ticket.state, changed=False)
+        given = tickets.votes_of(ticket)
+        own = [vote for vote in given if vote.source == tell.source]
+        if own:
+            if outcome == own[0].outcome:
+                return Receipt(tell.ticket, ticket.state, changed=False, vote=str(own[0].seq))
             raise Conflict(
-                f"Ticket {tell.ticket} already has another vote. A vote is final; retract it if it was wrong."
+                f"Ticket {tell.ticket} already has another vote from this source. A vote is final; retract "
+                "it if it was wrong."
+            )
+        if len(given) >= ticket.wanted:
+            raise Conflict(
+                f"Ticket {tell.ticket} already has its {ticket.wanted} votes, from other sources. "
+                "Ask with votes_wanted to hear several raters on one duel."
             )
         self._check_open(ticket, tell.ticket, "vote")
         if outcome is None:
             return self._receipt(self._advance(ticket, Skipped(ticket.round, tell.source)))
-        return self._receipt(self._advance(ticket, Told(ticket.round, outcome, tell.source)))
+        ticket = self._advance(ticket, Told(ticket.round, outcome, tell.source))
+        told = self._receipt(ticket)._replace(vote=str(ticket.told_seq))
+        if ticket.state == "voted" and self._waited_enough(ticket):
+            return told._replace(state=self._impute(ticket).state)
+        return told
+
+    def _waited_enough(self, ticket: TicketRow) -> bool:
+        """Whether a vote need not wait for its context any longer."""
+        limit = self._settings.context_ttl_seconds
+        return limit > 0 and self._now - ticket.asked_at > limit
+
+    def _impute(self, ticket: TicketRow) -> TicketRow:
+        """What φ̂ expects stands for the context that did not come."""
+        self._fold_so_far()
+        return self._advance(
+            ticket, Imputed(ticket.round, self._folded.inputs.expected_context(0, ticket.round))
+        )
+
+    def impute(self, *, asked_before: float, limit: int) -> int:
+        """Learn from votes whose context did not come in time, oldest first; returns how many looked at."""
+        overdue = self._writer.without_context(asked_before=asked_before, limit=limit)
+        for ticket in self._sound(overdue):
+            self._impute(ticket)
+        return len(overdue)
 
     def _retract(self, retract: Retract) -> Receipt:
         ticket = self._find(retract.ticket)
@@ -259,7 +341,27 @@ class Batch:
             return Receipt(retract.ticket, ticket.state, changed=False)
         if ticket.state in ("skipped", "expired"):
             raise Conflict(f"Ticket {retract.ticket} was {ticket.state}; there is no vote to retract.")
-        return self._receipt(self._advance(ticket, Retracted(ticket.round)))
+        given = tickets.votes_of(ticket)
+        chosen = [
+            vote
+            for vote in given
+            if retract.vote in (None, str(vote.seq)) and retract.source in (None, vote.source)
+        ]
+        if (retract.vote, retract.source) != (None, None) and not chosen:
+            raise Conflict(
+                f"Ticket {retract.ticket} has no such vote that counts. "
+                "Look at the ticket: it lists its votes, each with its id."
+            )
+        return self._receipt(self._retract_votes(ticket, chosen, more=False))
+
+    def _retract_votes(self, ticket: TicketRow, votes: list[tickets.Vote], *, more: bool) -> TicketRow:
+        """Some votes of a ticket, or the ticket as a whole where none would be left."""
+        if len(votes) == len(tickets.votes_of(ticket)):
+            return self._advance(ticket, Retracted(ticket.round, more=more))
+        for vote in votes:
+            last = vote is votes[-1]
+            ticket = self._advance(ticket, Retracted(ticket.round, more=more or not last, vote=vote.seq))
+        return ticket
 
     def _import(self, duel: Import) -> Receipt:
         check_name("event_id", duel.event_id)
@@ -294,9 +396,9 @@ class Batch:
             tag=tickets.new_tag(self._writer.stream.uid, round, self._at),
             arms=np.array([0, 1]),
             x=x,
-            predicted=self._folded.learner.post_serving.predict(x[None])[0],
+            predicted=self._folded.inputs.predict(x[None])[0],
             swapped=False,
-            model_version=self._version,
+            model_version=self._folded.seq,
             y=y,
             offered=digest,
         )
@@ -329,11 +431,6 @@ class Batch:
             )
         if ticket.state not in OPEN_STATES:
             raise Conflict(f"Ticket {name} was {ticket.state}; it takes no {what} any more.")
-
-    def _is_context(self, y: Array, seq: int) -> bool:
-        """Whether this is what event `seq` recorded."""
-        event = events.decode(self._writer.event(seq)).event
-        return isinstance(event, Asked | Observed) and event.y is not None and np.array_equal(y, event.y)
 
     def _append_asked(self, asked: Asked, event_id: str | None) -> TicketRow:
         ticket = self._advance(None, asked, event_id)

@@ -13,7 +13,7 @@ from duelwise.errors import Conflict, DuelwiseError
 from duelwise.storage import Store, TicketRow, open_store
 from duelwise.stream import editing, events, tickets
 from duelwise.stream.answering import ALL
-from duelwise.stream.candidates import Candidates, Features, check_stream_name
+from duelwise.stream.candidates import Candidates, PartialFeatures, check_stream_name
 from duelwise.stream.events import Asked, Recorded
 from duelwise.stream.group_commit import MOST_AT_ONCE, GroupCommit
 from duelwise.stream.heartbeat import check_arithmetic
@@ -24,6 +24,7 @@ from duelwise.stream.operations import (
     Ask,
     Duel,
     FromCatalogue,
+    GivenVote,
     Happening,
     Observe,
     Operation,
@@ -105,26 +106,41 @@ class DecisionStream(StreamAnswers):
 
     # -- deciding -----------------------------------------------------------------------
 
-    def ask(self, candidates: Candidates | FromCatalogue = ALL, *, event_id: str | None = None) -> Duel:
+    def ask(
+        self,
+        candidates: Candidates | FromCatalogue = ALL,
+        *,
+        event_id: str | None = None,
+        votes_wanted: int | None = None,
+    ) -> Duel:
         """Two of the candidates to show, and the ticket of the duel.
 
         Candidates are an array (K, dx), records {"id": ..., "features": [...] or {name: value}}, or
-        items of the catalogue: all of them where nothing is given. An `event_id` seen before returns
-        the same duel.
+        items of the catalogue: all of them where nothing is given.
+        An `event_id` seen before returns the same duel. With `votes_wanted` as many raters may vote
+        on it, each with a source of its own.
         """
-        return cast("Duel", self._answer(Ask(candidates, event_id)))
+        return cast("Duel", self._answer(Ask(candidates, event_id, votes_wanted)))
 
-    def observe(self, ticket: str, left: Features, right: Features) -> Receipt:
-        """What became known of the two after serving: post_dim values each, before or after the vote."""
+    def observe(
+        self, ticket: str, left: PartialFeatures | None = None, right: PartialFeatures | None = None
+    ) -> Receipt:
+        """What became known of the two after serving: post_dim values each, None where one is not known.
+
+        At any time, in as many parts as it takes, before or after the vote.
+        """
         return cast("Receipt", self._answer(Observe(ticket, left, right)))
 
     def tell(self, ticket: str, winner: Winner, *, source: str | None = None) -> Receipt:
         """Who won: "left", "right", "tie", or "skip" when nobody will say."""
         return cast("Receipt", self._answer(Tell(ticket, winner, source)))
 
-    def retract(self, ticket: str) -> Receipt:
-        """The duel's vote shall not count; one that was learned already is unlearned in the background."""
-        return cast("Receipt", self._answer(Retract(ticket)))
+    def retract(self, ticket: str, *, vote: str | None = None, source: str | None = None) -> Receipt:
+        """The duel's votes shall not count: all, one by its id, or those of a source.
+
+        What was learned already is unlearned in the background.
+        """
+        return cast("Receipt", self._answer(Retract(ticket, vote, source)))
 
     def run(self, operations: Sequence[Operation]) -> list[Answer | DuelwiseError]:
         """Many requests, few transactions: an answer or a refusal for each, in order.
@@ -250,7 +266,19 @@ class DecisionStream(StreamAnswers):
         duel = duel_of(asked, repeated=False)
         return Ticket(
             ticket, row.state, row.asked_at, duel.left, duel.right, _winner_of(row), row.source,
-            tuple(_happening(recorded) for recorded in history),
+            row.wanted, self._votes(row), tuple(_happening(recorded) for recorded in history),
+        )  # fmt: skip
+
+    def _votes(self, row: TicketRow) -> tuple[GivenVote, ...]:
+        """The votes on a duel that count."""
+        with self._replica.lock:
+            weight = self._replica.folded.ledger.weights_of.get(row.round)
+        return tuple(
+            GivenVote(
+                str(vote.seq), winner_of(vote.outcome, swapped=row.swapped), vote.source,
+                self._recorded(vote.seq).at, weight,
+            )
+            for vote in tickets.votes_of(row)
         )  # fmt: skip
 
     def wait_for_background(self) -> None:

@@ -33,13 +33,28 @@ class Asked(NamedTuple):
     candidates: Array | None = None  # (K, dx)
     candidate_ids: Sequence[str] | None = None
     offered: str | None = None  # a digest of what was asked, where the caller named the request
+    wanted: int | None = None  # votes, where it is more than one
+    bounds: Array | None = None  # (2, dx) least and greatest of each feature, while ranges are learned
+    fallback: bool = False  # the learner could not choose, and the pair was drawn at random
 
 
 class Observed(NamedTuple):
-    """What became known of the pair after serving."""
+    """What is known of the pair after serving, this event included: NaN where it is not known yet.
+
+    Where the duel waits for nothing any more, x of the pair is there too: only φ̂ learns from it.
+    """
 
     round: int
     y: Array  # (2, dy)
+    x: Array | None = None  # (2, dx)
+    fresh: IntArray | None = None  # (2, dy) then: 1 where y was not known before
+
+
+class Imputed(NamedTuple):
+    """Context was waited for long enough: what φ̂ expects stands for what is not known."""
+
+    round: int
+    y: Array  # (2, dy) NaN where it was known
 
 
 class Told(NamedTuple):
@@ -58,10 +73,11 @@ class Skipped(NamedTuple):
 
 
 class Retracted(NamedTuple):
-    """The vote does not count; when it was learned already, a rebuild takes it out."""
+    """The duel's votes do not count; when they were learned already, a rebuild takes them out."""
 
     round: int
     more: bool = False  # others of the same retraction follow: a rebuild waits for the last
+    vote: int | None = None  # only the vote of this event
 
 
 class Expired(NamedTuple):
@@ -122,14 +138,38 @@ class SourceReleased(NamedTuple):
     round: int = NO_ROUND
 
 
+class Ranged(NamedTuple):
+    """From here on features are taken in these units and bounds: of x, then of y."""
+
+    centre: Array  # (d,)
+    half: Array  # (d,) one unit
+    reach: Array  # (d,) bounds, in units
+    settled: bool  # the units stay; until then all duels so far are folded again
+    round: int = NO_ROUND
+
+
 Event = (
-    Asked | Observed | Told | Skipped | Retracted | Expired | Rebuilt | Cut | ClockConfirmed
-    | ItemsPut | ItemsWithdrawn | SourceHeld | SourceReleased
-)  # fmt: skip
+    Asked
+    | Observed
+    | Imputed
+    | Told
+    | Skipped
+    | Retracted
+    | Expired
+    | Rebuilt
+    | Cut
+    | ClockConfirmed
+    | Ranged
+    | ItemsPut
+    | ItemsWithdrawn
+    | SourceHeld
+    | SourceReleased
+)
 
 KINDS: dict[str, Callable[..., Event]] = {
     "asked": Asked,
     "observed": Observed,
+    "imputed": Imputed,
     "told": Told,
     "skipped": Skipped,
     "retracted": Retracted,
@@ -141,6 +181,7 @@ KINDS: dict[str, Callable[..., Event]] = {
     "items_withdrawn": ItemsWithdrawn,
     "source_held": SourceHeld,
     "source_released": SourceReleased,
+    "ranged": Ranged,
 }
 REWRITING = ("retracted", "rebuilt", "source_held", "source_released")
 """Kinds that say what a fold leaves out."""
@@ -149,8 +190,8 @@ OF_ITEMS = ("items_put", "items_withdrawn")
 """Kinds that make the catalogue."""
 
 _NAMES = {made: name for name, made in KINDS.items()}
-_INTEGERS = ("arms",)
-_FLOATS = ("x", "predicted", "y", "candidates")
+_INTEGERS = ("arms", "fresh")
+_FLOATS = ("x", "predicted", "y", "candidates", "bounds", "centre", "half", "reach")
 _ARRAYS = frozenset(_INTEGERS + _FLOATS)
 
 
@@ -200,8 +241,17 @@ def to_json(recorded: Recorded) -> dict[str, JSON]:
         line["event_id"] = recorded.event_id
     for name, value in zip(recorded.event._fields, recorded.event, strict=True):
         if value is not None:
-            line[name] = value.tolist() if isinstance(value, np.ndarray) else cast("JSON", value)
+            line[name] = _listed(value) if isinstance(value, np.ndarray) else cast("JSON", value)
     return line
+
+
+def _listed(values: AnyArray) -> JSON:
+    """Nested lists, null for what is not known: JSON has no NaN."""
+    if values.dtype != np.float64 or not np.isnan(values).any():
+        return cast("JSON", values.tolist())
+    told = values.astype(object)
+    told[np.isnan(values)] = None
+    return cast("JSON", told.tolist())
 
 
 def from_json(line: dict[str, JSON]) -> Recorded:

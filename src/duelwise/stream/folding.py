@@ -10,6 +10,7 @@ import numpy as np
 
 from duelwise.errors import StorageFailure
 from duelwise.learning.learner import DuelingLearner, Learned
+from duelwise.learning.scaling import Ranges, Ranging, ScaledLearner
 from duelwise.storage import SnapshotRow, Store, pack, unpack
 from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
 from duelwise.stream.believing import Believing
@@ -19,11 +20,15 @@ from duelwise.stream.events import (
     REWRITING,
     Asked,
     Cut,
+    Imputed,
     ItemsPut,
     ItemsWithdrawn,
     Observed,
+    Ranged,
     Rebuilt,
     Recorded,
+    Retracted,
+    Skipped,
     SourceHeld,
     SourceReleased,
     Told,
@@ -32,6 +37,7 @@ from duelwise.stream.events import (
 )
 from duelwise.stream.leaving_out import NOTHING_LEFT_OUT, LeftOut, left_out
 from duelwise.stream.ledger import Ledger
+from duelwise.stream.open_duels import Heard, LearnedVote, OpenDuels
 from duelwise.stream.progress import watched
 from duelwise.stream.settings import StreamSettings
 from duelwise.types import Contexts, Duel, IntArray, Votes
@@ -48,16 +54,22 @@ class Folded:
 
     def __init__(self, settings: StreamSettings, *, leaving_out: LeftOut = NOTHING_LEFT_OUT) -> None:
         self.settings = settings
-        self.learner: DuelingLearner = settings.start()
+        self.inputs: ScaledLearner = settings.start_scaled()
         self.believing = Believing(settings.context_dim + settings.post_dim)
+        self.duels = OpenDuels(settings.context_dim + settings.post_dim)
         self.catalogue = Catalogue(settings)
         self.ledger = Ledger()
-        self.on_learned: Callable[[Learned], None] | None = None  # for whoever walks a log
-        self.seq = 0
-        self.restored_from = 0  # the snapshot it started from
-        self.left_out = leaving_out  # rounds and sources whose votes are left out,
+        self.on_learned: Callable[[LearnedVote], None] | None = None  # for whoever walks a log
+        self.seq: int = 0
+        self.restored_from: int = 0  # the snapshot it started from
+        self.left_out = leaving_out  # rounds, single votes and sources whose votes are left out,
         # and of streams that 0.2 made the contexts of such rounds too: as if the duel had never been.
         self._unserved: frozenset[int] = leaving_out.rounds if settings.edition >= 2 else frozenset()
+
+    @property
+    def learner(self) -> DuelingLearner:
+        """The learner behind its ranges: all its numbers are in their units."""
+        return self.inputs.learner
 
     def apply(self, recorded: Recorded) -> None:
         """The next event of the log: serve, observe, tell, forget; never choose."""
@@ -70,13 +82,18 @@ class Folded:
         if isinstance(event, Asked):
             self._serve(event)
         elif isinstance(event, Observed):
+            self._observe(event)
+        elif isinstance(event, Imputed):
             if event.round not in self._unserved:
-                learned = self.learner.observe(Contexts(RUN, _one(event.round), event.y[None]))
-                self._note(learned)
-                if before == "voted" and not len(learned.round) and event.round not in self.left_out.rounds:
-                    self.learner.forget(0, event.round)  # the vote was of a source that is held back
+                self.duels.observe(event.round, event.y)
+                self._note(self.inputs.observe(Contexts(RUN, _one(event.round), event.y[None], True)))
         elif isinstance(event, Told):
-            self._hear(event, observed=before == "observed")
+            self._hear(event, recorded)
+            self._close_if_told(event.round)
+        elif isinstance(event, Skipped) and event.round in self.ledger.waiting:
+            pass  # one of several raters will not say
+        elif isinstance(event, Retracted) and event.vote is not None:
+            self.ledger.unlearning_since = recorded.seq
         elif isinstance(event, Cut):
             self._serve_nothing(event.round)
         elif isinstance(event, ItemsPut | ItemsWithdrawn):
@@ -84,26 +101,59 @@ class Folded:
         elif isinstance(event, SourceHeld | SourceReleased):
             self.left_out = self.left_out.after(recorded)
             self.ledger.unlearning_since = recorded.seq
+        elif isinstance(event, Ranged):
+            ranges = Ranges(event.centre[None], event.half[None], event.reach[None])
+            self.inputs.rescale(Ranging(ranges, event.settled))
         elif before is not None:
             self._close(event.round, recorded.seq, told=before == "told")
+        if event.round not in self.ledger.waiting:
+            self.duels.close(event.round)
         self.seq = recorded.seq
+
+    def due_ranges(self) -> Ranged | None:
+        """The ranges to record next, where some are due."""
+        ranging = self.inputs.due()
+        if ranging is None:
+            return None
+        centre, half, reach = (values[0] for values in ranging.ranges)
+        return Ranged(centre, half, reach, ranging.settled)
 
     def _serve(self, asked: Asked) -> None:
         if asked.round in self._unserved:
             self._serve_nothing(asked.round)
             return
-        self.learner.serve(Duel(asked.round, asked.arms[None], asked.x[None], asked.predicted[None]))
+        offered = None if asked.bounds is None else asked.bounds[None]
+        pair = (asked.arms[None], asked.x[None], asked.predicted[None])
+        self.inputs.serve(Duel(asked.round, *pair, offered, asked.wanted or 1))
+        self.duels.ask(asked)
         if asked.y is not None:
-            self._note(self.learner.observe(Contexts(RUN, _one(asked.round), asked.y[None])))
+            self._note(self.inputs.observe(Contexts(RUN, _one(asked.round), asked.y[None])))
 
-    def _hear(self, told: Told, *, observed: bool) -> None:
-        """A vote; one of a source that is held back leaves the duel as if nobody had voted."""
-        if told.round in self.left_out.rounds:
+    def _observe(self, observed: Observed) -> None:
+        """What is new of a pair's context."""
+        if observed.round in self._unserved:
             return
-        if told.source not in self.left_out.sources:
-            self._note(self.learner.tell(Votes(RUN, _one(told.round), np.array([told.outcome]))))
-        elif observed:
-            self.learner.forget(0, told.round)
+        if observed.x is not None and observed.fresh is not None:
+            fresh = np.where(observed.fresh.astype(np.bool_), observed.y, np.nan)
+            self.inputs.teach(RUN, observed.x[None], fresh[None])
+            return
+        self.duels.observe(observed.round, observed.y)
+        fresh = np.where(self.learner.known_context(0, observed.round), np.nan, observed.y)
+        self._note(self.inputs.observe(Contexts(RUN, _one(observed.round), fresh[None])))
+        self._close_if_told(observed.round)
+
+    def _hear(self, told: Told, recorded: Recorded) -> None:
+        """A vote, unless it is left out."""
+        if self.left_out.leaves_out(told, recorded.seq):
+            return
+        self.duels.hear(told.round, Heard(told.outcome, told.source, recorded.at))
+        self._note(self.inputs.tell(Votes(RUN, _one(told.round), np.array([told.outcome]))))
+
+    def _close_if_told(self, round: int) -> None:
+        """A duel whose ticket is told waits for no vote, though some of its votes were left out."""
+        some = self.left_out.votes or self.left_out.sources
+        if some and round not in self.ledger.waiting and self.learner.waits(0, round):
+            self.inputs.forget(0, round)
 
     def _close(self, round: int, seq: int, *, told: bool) -> None:
         """Skipped, expired or retracted."""
@@ -111,48 +161,48 @@ class Folded:
             told and round not in self.left_out.rounds
         ):  # no estimate can unlearn: a rebuild takes the vote out
             self.ledger.unlearning_since = seq
-        elif round not in self._unserved:
-            self.learner.forget(0, round)
+        elif round not in self._unserved and self.learner.waits(0, round):
+            self.inputs.forget(0, round)
 
     def _serve_nothing(self, round: int) -> None:
-        """A duel whose record was cut, or that is taken out, still counts its round.
-
-        Two equal candidates teach nothing.
-        """
+        """A duel whose record was cut, or that is taken out, still counts its round."""
         if round < 0:
             return
-        x = np.zeros((1, 2, self.settings.context_dim))
-        y = np.zeros((1, 2, self.settings.post_dim))
-        self.learner.serve(Duel(round, np.array([[0, 1]]), x, y))
-        self.learner.forget(0, round)
+        x = np.full((1, 2, self.settings.context_dim), np.nan)
+        y = np.full((1, 2, self.settings.post_dim), np.nan)
+        self.inputs.serve(Duel(round, np.array([[0, 1]]), x, y))
+        self.inputs.forget(0, round)
 
     def _note(self, learned: Learned) -> None:
-        if not len(learned.round):
-            return
         for round, weight in zip(learned.round.tolist(), learned.weight.tolist(), strict=True):
             self.ledger.learned(round, weight)
-        self.believing.take(learned)
-        if self.on_learned is not None:
-            self.on_learned(learned)
+            vote = self.duels.learn(round, weight)
+            if vote is None:
+                continue
+            self.believing.take(vote.dz, vote.outcome)
+            if self.on_learned is not None:
+                self.on_learned(vote)
 
     def snapshot(self) -> SnapshotRow:
         """The whole state as bytes."""
         fields, arrays = self.ledger.snapshot()
-        state = arrays | {SHARE + k: v for k, v in self.learner.snapshot().items()}
-        state |= self.believing.snapshot()
-        fields |= self.left_out.snapshot()
+        state = arrays | {SHARE + k: v for k, v in self.inputs.snapshot().items()}
+        heard, duels = self.duels.snapshot()
+        state |= self.believing.snapshot() | duels
+        fields |= self.left_out.snapshot() | heard
         return SnapshotRow(self.seq, pack(fields, state), FORMAT, ARITHMETIC)
 
     def size(self) -> int:
         """Bytes of memory that the state takes, about."""
-        state = sum(array.nbytes for array in self.learner.snapshot().values())
+        state = sum(array.nbytes for array in self.inputs.snapshot().values())
         return state + BYTES_PER_TICKET * len(self.ledger.waiting)
 
     def restore(self, snapshot: SnapshotRow) -> None:
         fields, arrays = unpack(snapshot.payload)
         self.ledger.restore(fields, arrays)
-        self.learner.restore({k.removeprefix(SHARE): v for k, v in arrays.items() if k.startswith(SHARE)})
+        self.inputs.restore({k.removeprefix(SHARE): v for k, v in arrays.items() if k.startswith(SHARE)})
         self.believing.restore(arrays)
+        self.duels.restore(fields, arrays)
         self.left_out = LeftOut.restored(fields)
         self.seq = self.restored_from = snapshot.seq
 

@@ -15,9 +15,11 @@ from duelwise.stream.candidates import LARGEST, is_name
 from duelwise.stream.events import (
     Asked,
     Cut,
+    Imputed,
     ItemsPut,
     ItemsWithdrawn,
     Observed,
+    Ranged,
     Rebuilt,
     Recorded,
     Skipped,
@@ -28,7 +30,7 @@ from duelwise.stream.events import (
 )
 from duelwise.stream.lifecycle import STEPS
 from duelwise.stream.settings import StreamSettings
-from duelwise.types import AnyArray
+from duelwise.types import AnyArray, Array
 
 OUTCOMES = (0.0, 0.5, 1.0)
 
@@ -76,8 +78,8 @@ class History:
         event = recorded.event
         if isinstance(event, Asked):
             return self._wrong_question(event, recorded.seq)
-        if isinstance(event, Observed):
-            return self._wrong_array("y", event.y, self._settings.post_dim)
+        if isinstance(event, Observed | Imputed):
+            return self._wrong_context(event)
         if isinstance(event, Told) and event.outcome not in OUTCOMES:
             return f"has the outcome {event.outcome!r:.80}"
         if isinstance(event, Told | Skipped) and event.source is not None and not _is_name(event.source):
@@ -90,9 +92,32 @@ class History:
             return f"has the ids {event.ids!r:.80}"
         if isinstance(event, Rebuilt) and not _is_whole(event.upto, least=0, most=recorded.seq - 1):
             return f"rebuilds up to event {event.upto!r:.80}"
+        if isinstance(event, Ranged):
+            return self._wrong_ranges(event)
         if isinstance(event, Cut) and event.round not in (NO_ROUND, self.rounds):
             return f"cuts duel {event.round} where duel {self.rounds} is the next"
         return None
+
+    def _wrong_ranges(self, ranged: Ranged) -> str | None:
+        dim = self._settings.context_dim + self._settings.post_dim
+        for name in ("centre", "half", "reach"):
+            values: object = getattr(ranged, name)
+            if not isinstance(values, np.ndarray) or cast("AnyArray", values).shape != (dim,):
+                return f"has {name} {values!r:.80} in a stream of {dim} features"
+            if not np.isfinite(cast("Array", values)).all():
+                return f"has {name} that is not finite"
+        if not self._settings.scales or ranged.settled not in (False, True):
+            return f"sets ranges in a stream of edition {self._settings.edition}"
+        return None if (ranged.half > 0).all() and (ranged.reach > 0).all() else "has a range without width"
+
+    def _wrong_context(self, event: Observed | Imputed) -> str | None:
+        known = np.where(np.isnan(event.y), 0.0, event.y)
+        wrong = self._wrong_array("y", known, self._settings.post_dim)
+        if wrong is None and isinstance(event, Observed) and event.x is not None:
+            wrong = self._wrong_array("x", event.x, self._settings.context_dim)
+            if wrong is None and (event.fresh is None or event.fresh.shape != event.y.shape):
+                wrong = "does not say what is new in it"
+        return wrong
 
     def _wrong_question(self, asked: Asked, seq: int) -> str | None:
         dx, dy = self._settings.context_dim, self._settings.post_dim
@@ -103,6 +128,8 @@ class History:
             wrong = self._wrong_array("y", asked.y, dy)
         if wrong is None and asked.candidates is not None:
             wrong = self._wrong_array("candidates", asked.candidates, dx, rows=len(asked.candidates))
+        if wrong is None and asked.bounds is not None:
+            wrong = self._wrong_array("bounds", asked.bounds, dx)
         if wrong is not None:
             return wrong
         arms = asked.arms

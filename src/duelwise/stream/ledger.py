@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from duelwise.stream.events import (
     Asked,
     ClockConfirmed,
     Event,
+    Imputed,
     Observed,
     Rebuilt,
     Recorded,
@@ -28,6 +29,7 @@ from duelwise.types import IntArray, Snapshot
 LONGEST_RETRACTION = 60.0  # seconds between two parts of one; after it nobody is waited for
 WEIGHT_BINS = 20  # of equal width over (0, 1]
 LOWEST_KEPT = 20  # votes with the least weight
+WEIGHTS_KEPT = 1000  # duels whose weight a ticket still shows
 SOURCES_KEPT = 1000  # when there are more, the one whose votes count most makes room
 DELAY_FLOOR = 1e-3  # seconds; shorter delays fall into the first bin
 DELAY_BINS_PER_DOUBLING = 4
@@ -40,12 +42,16 @@ class Waiting(NamedTuple):
     asked_at: float
     swapped: bool
     state: str
+    wanted: int = 1
+    heard: int = 0
 
 
 class Settled(NamedTuple):
     """A ticket that is no longer kept in memory: only a retraction can still change it."""
 
     state: str = "told"
+    wanted: int = 1
+    heard: int = 1
 
 
 SETTLED = Settled()
@@ -63,14 +69,16 @@ class Ledger:
     def __init__(self) -> None:
         self.counts: dict[str, int] = dict.fromkeys(STATES, 0)
         self.waiting: dict[int, Waiting] = {}
-        self.voted_sources: dict[int, str] = {}  # of votes that wait for their context
+        self.voted_sources: dict[int, list[str]] = {}  # of votes that wait for their context
         self.delays: IntArray = np.zeros(DELAY_BINS, dtype=np.int64)
         self.weights: IntArray = np.zeros(WEIGHT_BINS, dtype=np.int64)
         self.lowest: list[LowVote] = []  # least weight first
         self.sources: dict[str, tuple[int, float]] = {}  # votes learned, sum of their weights
         self.sources_dropped = 0
+        self.weights_of: dict[int, float] = {}  # of the duels learned last, by round
         self.rounds = 0
         self.first_on_left = 0
+        self.fallbacks = 0  # duels whose pair the learner could not choose
         self.wins = {"left": 0, "right": 0, "tie": 0}
         self.unlearning_since = 0  # the last retraction of a vote that was learned already
         self.retracted_at = 0.0  # when it was,
@@ -116,17 +124,19 @@ class Ledger:
                 seq=recorded.seq,
             )
         if isinstance(event, Asked):
-            self.waiting[event.round] = Waiting(at, event.swapped, state)
+            self.waiting[event.round] = Waiting(at, event.swapped, state, event.wanted or 1)
             self.counts[state] += 1
             self.rounds += 1
             self.first_on_left += not event.swapped
+            self.fallbacks += event.fallback
             return None
         if isinstance(event, Told):
             self._told(event, at)
-        elif not isinstance(event, Observed):
+        elif not isinstance(event, Observed | Imputed):
             self.voted_sources.pop(event.round, None)
         if isinstance(event, Retracted):
             self.retracted_at, self.retracting = at, event.more
+            self._heard(event.round, -1)
         return self._move(event.round, state)
 
     def _take_note(self, event: Event, at: float) -> None:
@@ -140,21 +150,33 @@ class Ledger:
             self.rounds += 1
             self.first_on_left += 1
 
+    def _heard(self, round: int, more: int) -> None:
+        ticket = self.waiting.get(round)
+        if ticket is not None:
+            self.waiting[round] = ticket._replace(heard=max(0, ticket.heard + more))
+
     def _told(self, told: Told, at: float) -> None:
         ticket = self.waiting[told.round]
+        self._heard(told.round, 1)
         self.delays[_delay_bin(at - ticket.asked_at)] += 1
         self.wins[winner_of(told.outcome, swapped=ticket.swapped)] += 1
         if told.source is not None:
-            self.voted_sources[told.round] = told.source
+            self.voted_sources.setdefault(told.round, []).append(told.source)
 
     def learned(self, round: int, weight: float) -> None:
-        """The vote of this round moved the estimate, and counted this much."""
-        source = self.voted_sources.pop(round, None)
+        """A vote of this round moved the estimate, and counted this much."""
+        sources = self.voted_sources.get(round)
+        source = sources.pop(0) if sources else None
+        if not sources:
+            self.voted_sources.pop(round, None)
         self.weights[min(int(weight * WEIGHT_BINS), WEIGHT_BINS - 1)] += 1
         if len(self.lowest) < LOWEST_KEPT or weight < self.lowest[-1].weight:
             # Among equal weights the earlier vote stands first.
             kept = sorted([*self.lowest, LowVote(weight, round, source)], key=lambda low: low.weight)
             self.lowest = kept[:LOWEST_KEPT]
+        self.weights_of[round] = weight
+        if len(self.weights_of) > WEIGHTS_KEPT:
+            del self.weights_of[next(iter(self.weights_of))]
         if source is not None:
             self._credit(source, weight)
 
@@ -181,12 +203,14 @@ class Ledger:
     def snapshot(self) -> tuple[dict[str, JSON], Snapshot]:
         fields: dict[str, JSON] = {
             "counts": {**self.counts},
-            "voted_sources": [[round, source] for round, source in self.voted_sources.items()],
+            "voted_sources": [[round, *sources] for round, sources in self.voted_sources.items()],
             "lowest": [list(low) for low in self.lowest],
             "sources": [[name, votes, total] for name, (votes, total) in self.sources.items()],
             "sources_dropped": self.sources_dropped,
+            "weights_of": [[round, weight] for round, weight in self.weights_of.items()],
             "rounds": self.rounds,
             "first_on_left": self.first_on_left,
+            "fallbacks": self.fallbacks,
             "wins": {**self.wins},
             "unlearning_since": self.unlearning_since,
             "retracted_at": self.retracted_at,
@@ -202,18 +226,23 @@ class Ledger:
             "waiting.asked_at": np.fromiter((t.asked_at for t in tickets), dtype=np.float64),
             "waiting.swapped": np.fromiter((t.swapped for t in tickets), dtype=np.bool_),
             "waiting.state": np.fromiter((STATES.index(t.state) for t in tickets), dtype=np.int64),
+            "waiting.wanted": np.fromiter((t.wanted for t in tickets), dtype=np.int64),
+            "waiting.heard": np.fromiter((t.heard for t in tickets), dtype=np.int64),
         }
         return fields, arrays
 
     def restore(self, fields: dict[str, JSON], arrays: Snapshot) -> None:
         self.counts = cast("dict[str, int]", fields["counts"])
-        self.voted_sources = dict(cast("list[tuple[int, str]]", fields["voted_sources"]))
+        voted = cast("list[list[Any]]", fields["voted_sources"])
+        self.voted_sources = {round: sources for round, *sources in voted}
         self.lowest = [LowVote._make(low) for low in cast("list[list[JSON]]", fields["lowest"])]
         sources = cast("list[tuple[str, int, float]]", fields["sources"])
         self.sources = {name: (votes, total) for name, votes, total in sources}
         self.sources_dropped = cast("int", fields["sources_dropped"])
+        self.weights_of = dict(cast("list[tuple[int, float]]", fields["weights_of"]))
         self.rounds = cast("int", fields["rounds"])
         self.first_on_left = cast("int", fields["first_on_left"])
+        self.fallbacks = cast("int", fields["fallbacks"])
         self.wins = cast("dict[str, int]", fields["wins"])
         self.unlearning_since = cast("int", fields["unlearning_since"])
         self.retracted_at = cast("float", fields["retracted_at"])
@@ -221,17 +250,18 @@ class Ledger:
         self.rebuilt_upto = cast("int", fields["rebuilt_upto"])
         self.time = LogTime(*cast("list[float | None]", fields["time"]))
         self.delays, self.weights = arrays["delays"], arrays["weights"]
-        columns = (arrays[f"waiting.{name}"].tolist() for name in ("round", "asked_at", "swapped", "state"))
+        names = ("round", "asked_at", "swapped", "state", "wanted", "heard")
+        columns = (arrays[f"waiting.{name}"].tolist() for name in names)
         self.waiting = {
-            round: Waiting(asked_at, swapped, STATES[state])
-            for round, asked_at, swapped, state in zip(*columns, strict=True)
+            round: Waiting(asked_at, swapped, STATES[state], wanted, heard)
+            for round, asked_at, swapped, state, wanted, heard in zip(*columns, strict=True)
         }
 
 
 def renamed_source(fields: dict[str, JSON], source: str, other: str) -> dict[str, JSON]:
     """The fields of a snapshot with another name for a source."""
     renamed = dict(fields)
-    for name in ("voted_sources", "lowest", "sources"):
+    for name in ("voted_sources", "lowest", "sources", "heard"):
         rows = cast("list[list[JSON]]", fields[name])
         renamed[name] = [[other if value == source else value for value in row] for row in rows]
     held = cast("list[str]", fields["held_sources"])

@@ -1,16 +1,20 @@
 """The life of a ticket, written once: which event may follow which state, and what it leads to.
 
-asked ──context──▶ observed ──vote──▶ told
-  └─────vote─────▶ voted ───context───▶ told
+asked ──context──▶ observed ──votes──▶ told
+  └─────votes────▶ voted ───context───▶ told
 side exits: skipped, expired, retracted
+
+A duel may want several votes, and its context may come in parts: the state changes with the last.
 """
 
 from __future__ import annotations
 
 from typing import Literal, Protocol, cast, get_args
 
+import numpy as np
+
 from duelwise.errors import InvalidInput
-from duelwise.stream.events import Asked, Event, Expired, Observed, Retracted, Skipped, Told
+from duelwise.stream.events import Asked, Event, Expired, Imputed, Observed, Retracted, Skipped, Told
 
 State = Literal["asked", "observed", "voted", "told", "skipped", "expired", "retracted"]
 STATES = cast("tuple[State, ...]", get_args(State))
@@ -21,6 +25,7 @@ WINNERS = cast("tuple[Winner, ...]", get_args(Winner))
 _LIFE: dict[type[Event], dict[str | None, State]] = {
     Asked: {None: "asked"},
     Observed: {"asked": "observed", "voted": "told"},
+    Imputed: {"asked": "observed", "voted": "told"},
     Told: {"asked": "voted", "observed": "told"},
     Skipped: {"asked": "skipped", "observed": "skipped"},
     Expired: {"asked": "expired", "observed": "expired", "voted": "expired"},
@@ -38,6 +43,14 @@ class Ticket(Protocol):
 
     @property
     def state(self) -> str: ...
+    @property
+    def wanted(self) -> int: ...  # votes
+    @property
+    def heard(self) -> int: ...  # votes that count
+
+
+LATE_CONTEXT: dict[str | None, State] = {"skipped": "skipped", "told": "told", "observed": "observed"}
+"""Where a duel waits for no context any more, what comes still teaches φ̂."""
 
 
 def transition(ticket: Ticket | None, event: Event) -> State | None:
@@ -45,10 +58,29 @@ def transition(ticket: Ticket | None, event: Event) -> State | None:
 
     None stands for a ticket that was not given out yet.
     """
-    after = _LIFE[type(event)].get(None if ticket is None else ticket.state)
-    if after == "asked" and isinstance(event, Asked) and event.y is not None:
-        return "observed"  # all there is to know was known at once
+    life = _LIFE[type(event)]
+    if isinstance(event, Observed) and event.x is not None:
+        life = LATE_CONTEXT
+    after = life.get(None if ticket is None else ticket.state)
+    if ticket is None:
+        at_once = isinstance(event, Asked) and event.y is not None
+        return "observed" if after == "asked" and at_once else after
+    if after is not None and _is_a_part(ticket, event):
+        return cast("State", ticket.state)
+    if isinstance(event, Expired) and ticket.state == "observed" and ticket.heard:
+        return "told"  # with fewer votes than were wanted
     return after
+
+
+def _is_a_part(ticket: Ticket, event: Event) -> bool:
+    """Whether more of the same kind is still waited for, or left."""
+    if isinstance(event, Observed):
+        return bool(np.isnan(event.y).any())
+    if isinstance(event, Told):
+        return ticket.heard + 1 < ticket.wanted
+    if isinstance(event, Skipped):
+        return ticket.wanted > 1  # one rater will not say; others may
+    return isinstance(event, Retracted) and event.vote is not None
 
 
 def outcome_of(winner: str, *, swapped: bool) -> float | None:

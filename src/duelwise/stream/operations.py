@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from duelwise.storage import JSON
-from duelwise.stream.candidates import Candidates, Features
+from duelwise.stream.candidates import Candidates, Features, PartialFeatures
 from duelwise.stream.lifecycle import Winner
+
+MOST_VOTES = 1000  # that one duel may want
 
 
 class FromCatalogue(NamedTuple):
@@ -22,14 +24,15 @@ class Ask(NamedTuple):
 
     candidates: Candidates | FromCatalogue
     event_id: str | None = None  # the same id again returns the same duel
+    votes_wanted: int | None = None  # None: as many as the stream wants
 
 
 class Observe(NamedTuple):
-    """What became known of the two after serving."""
+    """What became known of the two after serving; None where nothing is, or not yet."""
 
     ticket: str
-    left: Features
-    right: Features
+    left: PartialFeatures | None
+    right: PartialFeatures | None
 
 
 class Tell(NamedTuple):
@@ -41,9 +44,11 @@ class Tell(NamedTuple):
 
 
 class Retract(NamedTuple):
-    """The duel's vote shall not count."""
+    """The duel's votes shall not count: all of them, or one, or those of one source."""
 
     ticket: str
+    vote: str | None = None
+    source: str | None = None
 
 
 class Import(NamedTuple):
@@ -78,6 +83,8 @@ class Duel(NamedTuple):
     model_version: int  # the last event the choice knew of
     probability: float | None  # of this pair, when the stream draws some at random
     repeated: bool  # the event_id was seen before, and this is its duel
+    fallback: bool = False  # the learner could not choose: the pair was drawn at random
+    clamped: tuple[str, ...] = ()  # features of which some candidate lies beyond the range
 
 
 class Receipt(NamedTuple):
@@ -86,6 +93,7 @@ class Receipt(NamedTuple):
     ticket: str
     state: str
     changed: bool
+    vote: str | None = None  # the vote's own id, to retract it by
 
 
 Answer = Duel | Receipt
@@ -100,6 +108,16 @@ class Happening(NamedTuple):
     details: dict[str, JSON]
 
 
+class GivenVote(NamedTuple):
+    """A vote that counts."""
+
+    vote: str
+    winner: Winner
+    source: str | None
+    at: float
+    weight: float | None  # how much it counts, where that is known: once its context is
+
+
 class Ticket(NamedTuple):
     """A ticket's state and how it came to it."""
 
@@ -110,4 +128,6 @@ class Ticket(NamedTuple):
     right: Side
     winner: Winner | None
     source: str | None
+    wanted: int
+    votes: tuple[GivenVote, ...]
     history: tuple[Happening, ...]

@@ -19,7 +19,7 @@ def duel_of(asked: Asked, *, repeated: bool) -> Duel:
     first, second = (Side(None if asked.ids is None else asked.ids[i], int(asked.arms[i])) for i in range(2))
     left, right = (second, first) if asked.swapped else (first, second)
     ticket = tickets.write(asked.round, asked.tag)
-    return Duel(ticket, left, right, asked.model_version, asked.probability, repeated)
+    return Duel(ticket, left, right, asked.model_version, asked.probability, repeated, asked.fallback)
 
 
 def digest_of(*parts: Array | str) -> str:

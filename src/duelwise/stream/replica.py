@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from duelwise.errors import Damaged, DuelwiseError, ReadOnly
 from duelwise.storage import SnapshotRow, Store, StreamRow, Writer
+from duelwise.storage.quick import Quick
 from duelwise.stream.background import Background
 from duelwise.stream.choosing import Chooser
 from duelwise.stream.deciding import Batch
@@ -51,7 +51,8 @@ class Replica:
         self.log = StoredLog(store, row.id)
         self._chooser = Chooser(self.settings)
         self._rebuilding = False
-        self._half_applied = False  # an interruption left `folded` between two events
+        self._half_applied = False  # `folded` is between two events, or ahead of the log
+        self._joined: Batch | None = None
         self._next_sweep = clock()
         self._refreshed = time.monotonic()
         self.folded: Folded = self._open()
@@ -115,12 +116,17 @@ class Replica:
     @contextmanager
     def batch(self) -> Generator[Batch]:
         """One transaction; what it appended is applied once it is durable."""
-        with self._writing() as writer:
-            batch = Batch(writer, self.folded, self._chooser, at=self.clock())
-            yield batch
-        self._apply(batch.appended)
+        batch: Batch | None = None
+        try:
+            with self._writing() as writer:
+                batch = Batch(writer, self.folded, self._chooser, at=self.clock())
+                yield batch
+        except BaseException:
+            self._undo(batch)
+            raise
+        self._apply(batch)
 
-    def join(self, connection: Connection) -> Joined | None:
+    def join(self, connection: Quick) -> Joined | None:
         """Take part in an open transaction; None when there is more to do first than to decide."""
         writer = self.store.writer(connection, self.row.id)
         row = writer.stream
@@ -130,12 +136,19 @@ class Replica:
             return None
         self.row = row
         batch = Batch(writer, self.folded, self._chooser, at=self.clock())
+        self._joined = batch
         self.sweep(batch)
         return Joined(self, writer, batch)
 
+    def give_up_joined(self) -> None:
+        """The transaction that this stream took part in, if it did, was rolled back."""
+        self._undo(self._joined)
+        self._joined = None
+
     def finish_joined(self, joined: Joined) -> None:
         """The transaction is durable: apply this stream's part of it."""
-        self._apply(joined.batch.appended)
+        self._joined = None
+        self._apply(joined.batch)
         self.upkeep()
 
     @contextmanager
@@ -161,9 +174,15 @@ class Replica:
             )
             raise self._refusal() from error
 
-    def _apply(self, appended: Iterable[Recorded]) -> None:
+    def _undo(self, batch: Batch | None) -> None:
+        """What a failed transaction has folded already goes: the state is loaded again before it is used."""
+        if batch is not None and batch.folded_upto > 0:
+            self._half_applied = True
+
+    def _apply(self, batch: Batch) -> None:
+        """The rest of what a durable transaction has recorded."""
         self._half_applied = True
-        for recorded in appended:
+        for recorded in batch.appended[batch.folded_upto :]:
             self.folded.apply(recorded)
         self._half_applied = False
         self._refreshed = time.monotonic()
@@ -180,6 +199,9 @@ class Replica:
         clock = self.clock()
         if self._next_sweep - SWEEP_SECONDS <= clock < self._next_sweep:
             return
+        waited = self.settings.context_ttl_seconds
+        if waited > 0:
+            batch.impute(asked_before=self.now() - waited, limit=SWEEP_MOST)
         closed = batch.expire(asked_before=self.now() - self.settings.vote_ttl_seconds, limit=SWEEP_MOST)
         self._next_sweep = clock if closed == SWEEP_MOST else clock + SWEEP_SECONDS
 

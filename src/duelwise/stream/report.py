@@ -21,13 +21,24 @@ TWO_SIDED = 1.959964  # standard errors to either side of a 95 % interval
 
 @dataclass(frozen=True, kw_only=True)
 class Coefficient:
-    """What a feature adds to a candidate's utility, and how sure that is."""
+    """What a feature adds to a candidate's utility for each of its own units, and how sure that is."""
 
     feature: str
     estimate: float  # in the feature's own unit
     standard_error: float
     low: float  # of the 95 % interval
     high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureRange:
+    """Between which values a feature tells anything, and how many of those served lay outside."""
+
+    feature: str
+    low: float
+    high: float
+    learned: bool  # else it was declared
+    clamped: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +60,7 @@ class Prediction:
     """φ̂, judged on each context before it learned from it."""
 
     contexts: int
-    mean_squared_error: float | None  # per value
+    mean_squared_error: float | None  # per value, in units of half a range where features have one
     unexplained_share: float | None  # of that error in the spread of y; 1 is no better than the mean
 
 
@@ -86,6 +97,9 @@ class Report:
     held_sources: tuple[str, ...]  # whose votes do not count
     prediction: Prediction
     positions: Positions
+    ranges: tuple[FeatureRange, ...]  # none in streams of 0.1
+    ranges_settled: bool  # their units stay
+    fallbacks: int  # duels whose pair was drawn at random, since the learner could not choose
     rebuild_is_due: bool  # retracted votes are still being taken out
     clock_jump_seconds: float  # by how far the clock is ahead of the time that is believed
     read_only: str | None  # why, if it is
@@ -133,6 +147,9 @@ def make_report(
         held_sources=tuple(sorted(folded.left_out.sources)),
         prediction=_prediction(folded),
         positions=_positions(folded),
+        ranges=_ranges(folded),
+        ranges_settled=folded.inputs.settled,
+        fallbacks=ledger.fallbacks,
         rebuild_is_due=ledger.rebuild_is_due,
         clock_jump_seconds=ledger.time.jump(at),
         read_only=read_only,
@@ -176,6 +193,20 @@ def summary_of(folded: Folded) -> str:
         f"Foresees {seen.accuracy_now:.0%} of votes, {seen.accuracy_at_first:.0%} at first; {fit}; "
         f"{seen.votes} vote{'s' if seen.votes != 1 else ''}{from_whom}."
     )
+
+
+def _ranges(folded: Folded) -> tuple[FeatureRange, ...]:
+    inputs = folded.inputs
+    if not folded.settings.scales:
+        return ()
+    bounds = inputs.ranges.raw(np.stack((-inputs.ranges.reach, inputs.ranges.reach), axis=1))[0]
+    return tuple(
+        FeatureRange(feature=name, low=low, high=high, learned=learned, clamped=clamped)
+        for name, low, high, learned, clamped in zip(
+            folded.settings.feature_names, *bounds.tolist(), inputs.learned.tolist(),
+            inputs.clamped[0].tolist(), strict=True,
+        )
+    )  # fmt: skip
 
 
 def _prediction(folded: Folded) -> Prediction:

@@ -9,31 +9,39 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+import numpy as np
+
 from duelwise.errors import InvalidInput, unknown_name
 from duelwise.learning.core.links import LINKS
 from duelwise.learning.estimation import ESTIMATORS
 from duelwise.learning.learner import DuelingLearner
-from duelwise.learning.post_serving import POST_SERVING, PostServing
+from duelwise.learning.post_serving import POST_SERVING, PostServing, Spline
 from duelwise.learning.recipes import Options, recipe
+from duelwise.learning.scaling import ScaledLearner, declared, unlimited
 from duelwise.storage import JSON
-from duelwise.stream.candidates import LONGEST_NAME
+from duelwise.stream.candidates import LARGEST, LONGEST_NAME
 from duelwise.stream.encoding import Encoder, encoder_of
 from duelwise.stream_fields import EDITION, StreamFields, setting_fields
 
-LEFT_OUT: dict[int, dict[str, JSON]] = {1: {"edition": 1}}
+LEFT_OUT: dict[int, dict[str, JSON]] = {
+    1: {"edition": 1, "recipe": "rcdp-ucb", "votes_wanted": 1, "context_ttl_seconds": 0.0}
+}
 """What a setting that is left out meant, by edition, where it is not what it means now."""
 
 _NUMBERS = (
     "exploration_width", "clip", "curvature", "regularisation",
     "corruption_budget", "delay", "norm_bound", "confidence",
+    "horizon", "ramp_votes", "ramp_power", "distrust_votes",
 )  # fmt: skip
 _WORDS: dict[str, tuple[str, ...]] = {
     "estimate": tuple(ESTIMATORS),
     "features": ("observed", "predicted"),
-    "geometry": ("served", "arrived"),
+    "geometry": ("served", "arrived", "requested"),
     "link": tuple(LINKS),
     "preset": ("paper",),
     "exploration_width": ("theory", "data"),
+    "corruption_budget": ("unknown",),
+    "delay": ("unknown",),
 }
 
 
@@ -48,7 +56,7 @@ class StreamSettings(StreamFields):
     """Settings that a stream keeps for life; another set of them is another stream.
 
     `options` are a recipe's own: numbers, words, and `post_serving`, a name or
-    `{"name": "spline", "low": 0, "high": 1}`. A stream estimates in one pass unless
+    `{"name": "spline", "low": 0, "high": 1}`. A stream keeps no history of votes unless
     `estimate` says otherwise: with "full-mle" the cost of a vote grows with the votes
     learned before it, about 2d + 20 flops for each, and so do memory and snapshots.
     """
@@ -65,16 +73,26 @@ class StreamSettings(StreamFields):
             )
         if not 0 < self.vote_ttl_seconds < math.inf:
             raise InvalidInput(f"vote_ttl_seconds is {self.vote_ttl_seconds}; expected a positive number.")
+        if not 0 <= self.context_ttl_seconds < math.inf:
+            raise InvalidInput(
+                f"context_ttl_seconds is {self.context_ttl_seconds}; expected seconds, or 0 for no limit."
+            )
+        _check_size("votes_wanted", self.votes_wanted, least=1)
         if not 0 <= self.random_share <= 1:
             raise InvalidInput(f"random_share is {self.random_share}; expected a probability.")
         _check_size("top", self.top, least=1)
         if self.goal not in GOALS:
             raise unknown_name("goal", self.goal, GOALS)
         object.__setattr__(self, "feature_names", self._names())
-        for name in ("vote_ttl_seconds", "random_share"):  # 60 and 60.0 are one setting
+        for name in (
+            "vote_ttl_seconds",
+            "context_ttl_seconds",
+            "random_share",
+        ):  # 60 and 60.0 are one setting
             object.__setattr__(self, name, float(getattr(self, name)))
         for name, value in self.options.items():
             _check_option(name, value)
+        self._limits()
 
     @property
     def context_names(self) -> tuple[str, ...]:
@@ -89,11 +107,34 @@ class StreamSettings(StreamFields):
     def post_names(self) -> tuple[str, ...]:
         return self.feature_names[self.context_dim :]
 
+    @property
+    def scales(self) -> bool:
+        """Whether features are in units of their range; in streams of 0.1 they are as they came."""
+        return self.edition >= 2
+
+    def start_scaled(self) -> ScaledLearner:
+        """A fresh learner behind the ranges of its features."""
+        dim = self.context_dim + self.post_dim
+        if not self.scales:
+            return ScaledLearner(
+                self.start, unlimited(runs=1, dim=dim), learned=np.zeros(dim, dtype=np.bool_)
+            )
+        limits = self._limits()
+        learned = np.array([feature not in limits for feature in range(dim)])
+        return ScaledLearner(self.start, declared(limits, runs=1, dim=dim), learned=learned)
+
     def start(self) -> DuelingLearner:
         """A fresh learner for one run that always serves two different candidates."""
-        options: dict[str, object] = {"estimate": "one-pass", **self.options}
-        if "post_serving" in self.options:
-            options["post_serving"] = _post_serving(self.options["post_serving"])
+        in_one_pass = {} if self.recipe == "live" else {"estimate": "one-pass"}
+        options: dict[str, object] = {**in_one_pass, **self.options}
+        for name in ("horizon", "distrust_votes"):
+            if name in options:
+                options[name] = int(cast("float", options[name]))
+        if self.edition == 1:
+            options["provisional"] = False  # a vote waited for its context
+        if "post_serving" in self.options or (self.scales and self.post_dim):
+            named = self.options.get("post_serving", "spline")
+            options["post_serving"] = _post_serving(named, scaled=self.scales)
         place = {
             "runs": 1, "context_dim": self.context_dim, "post_dim": self.post_dim,
             "seed": self.seed, "distinct_pair": True,
@@ -105,6 +146,7 @@ class StreamSettings(StreamFields):
         values: dict[str, JSON] = {one.name: getattr(self, one.name) for one in setting_fields()}
         values["options"], values["feature_names"] = dict(self.options), list(self.feature_names)
         values["encodings"] = dict(self.encodings)
+        values["ranges"] = dict(self.ranges)
         return values
 
     @classmethod
@@ -148,6 +190,27 @@ class StreamSettings(StreamFields):
             if asked != kept and not (asked == one.default and kept == then.get(one.name, one.default)):
                 return False
         return True
+
+    def _limits(self) -> dict[int, tuple[float, float]]:
+        """Declared ranges by the feature's position."""
+        if self.ranges and not self.scales:
+            raise InvalidInput(
+                "ranges are given, and edition is 1: streams of 0.1 take features as they come. "
+                "Leave one of the two out."
+            )
+        limits: dict[int, tuple[float, float]] = {}
+        for name, value in self.ranges.items():
+            if name not in self.feature_names:
+                raise unknown_name("feature", name, self.feature_names)
+            match value:
+                case [int() | float() as low, int() | float() as high] if -LARGEST <= low < high <= LARGEST:
+                    limits[self.feature_names.index(name)] = (float(low), float(high))
+                case _:
+                    raise InvalidInput(
+                        f"The range of {name!r} is {value!r:.80}; expected two numbers within ±{LARGEST:g}, "
+                        "the smaller first, as [0, 100]."
+                    )
+        return limits
 
     def _names(self) -> tuple[str, ...]:
         encoded = self.encoder.names
@@ -203,8 +266,8 @@ def _check_option(name: str, value: JSON) -> None:
         raise unknown_name("option", name, {*_NUMBERS, *_WORDS, "post_serving"})
 
 
-def _post_serving(value: JSON) -> PostServing:
-    """φ̂ by name, or by name with its own settings."""
+def _post_serving(value: JSON, *, scaled: bool = False) -> PostServing:
+    """φ̂ by name, or by name with its own settings; a spline's grid spans the range of scaled features."""
     given: dict[str, JSON] = (
         {"name": value} if isinstance(value, str) else value if isinstance(value, dict) else {}
     )
@@ -217,7 +280,7 @@ def _post_serving(value: JSON) -> PostServing:
     if name not in POST_SERVING:
         raise unknown_name("post-serving model", name, POST_SERVING)
     settings = {key: setting for key, setting in given.items() if key != "name"}
-    config = POST_SERVING[name]
+    config = Spline(low=-1.0, high=1.0) if scaled and name == "spline" else POST_SERVING[name]
     assert dataclasses.is_dataclass(config)
     assert not isinstance(config, type)
     try:

@@ -32,7 +32,7 @@ class StreamAnswers:
             folded = replica.folded
             return Sight(
                 self.settings, folded.believing.posterior(), folded.catalogue,
-                folded.learner.post_serving.predict, int(folded.learner.pending.out[0]),
+                folded.inputs.predict, int(folded.learner.pending.out[0]),
             )  # fmt: skip
 
     def rank(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from hashlib import blake2b
+from typing import NamedTuple
 
 from duelwise.errors import UnknownTicket
 from duelwise.storage import TicketRow
-from duelwise.stream.events import Asked, Observed, Recorded, Skipped, Told
+from duelwise.stream.events import Asked, Imputed, Observed, Recorded, Retracted, Skipped, Told
 from duelwise.stream.lifecycle import transition
 
 
@@ -52,12 +54,44 @@ def after(ticket: TicketRow | None, recorded: Recorded) -> TicketRow | None:
             outcome=None,
             source=None,
             swapped=event.swapped,
+            wanted=event.wanted or 1,
         )
     assert ticket is not None  # nothing else can be a ticket's first event
     if isinstance(event, Observed):
         return ticket._replace(state=state, observed_seq=seq)
+    if isinstance(event, Imputed):
+        return ticket._replace(state=state)
     if isinstance(event, Told):
+        if ticket.wanted > 1:
+            heard = [*votes_of(ticket), Vote(seq, event.outcome, event.source)]
+            return ticket._replace(state=state, told_seq=seq, votes=_written(heard))
         return ticket._replace(state=state, told_seq=seq, outcome=event.outcome, source=event.source)
     if isinstance(event, Skipped):
+        if ticket.wanted > 1:
+            return ticket
         return ticket._replace(state=state, closed_seq=seq, source=event.source)
+    if isinstance(event, Retracted) and event.vote is not None:
+        left = [vote for vote in votes_of(ticket) if vote.seq != event.vote]
+        return ticket._replace(state=state, votes=_written(left))
     return ticket._replace(state=state, closed_seq=seq)
+
+
+class Vote(NamedTuple):
+    """One vote on a duel, by the number of its event."""
+
+    seq: int
+    outcome: float
+    source: str | None
+
+
+def votes_of(ticket: TicketRow) -> list[Vote]:
+    """The votes on a duel that count."""
+    if ticket.wanted > 1:
+        return [Vote(*vote) for vote in json.loads(ticket.votes or "[]")]
+    if ticket.outcome is None or ticket.told_seq is None or ticket.state == "retracted":
+        return []
+    return [Vote(ticket.told_seq, ticket.outcome, ticket.source)]
+
+
+def _written(votes: list[Vote]) -> str:
+    return json.dumps([list(vote) for vote in votes])

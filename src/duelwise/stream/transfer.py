@@ -10,7 +10,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn, cast
 
@@ -19,9 +19,20 @@ import numpy as np
 from duelwise.errors import Conflict, InvalidInput, unknown_name
 from duelwise.storage import JSON, Store, Writer
 from duelwise.stream.candidates import check_name, check_stream_name
-from duelwise.stream.events import Asked, Observed, Rebuilt, Recorded, encode, from_json, kind_of, to_json
+from duelwise.stream.events import (
+    Asked,
+    Observed,
+    Ranged,
+    Rebuilt,
+    Recorded,
+    encode,
+    from_json,
+    kind_of,
+    to_json,
+)
 from duelwise.stream.folding import Folded, RecordedLog, StoredLog, fold
 from duelwise.stream.history import History
+from duelwise.stream.past_ranges import ranges_of_log
 from duelwise.stream.settings import StreamSettings
 from duelwise.stream_fields import EDITION
 from duelwise.types import Array
@@ -183,7 +194,7 @@ def derive(
     Tickets, times and votes stay what they were; whole candidate sets are not carried over.
     """
     log = exported.log
-    old = log.events(after=0, upto=log.head)
+    old = list(log.events(after=0, upto=log.head))
     new = _derived(Folded(settings), old, features, context)
     _fill(store, name, exported.uid, settings, time.time(), new)
 
@@ -209,6 +220,7 @@ def derive_columns(
     settings = StreamSettings.from_dict(
         old.to_dict()
         | {"edition": EDITION}
+        | {"ranges": {new: old.ranges[column] for new, column in columns.items() if column in old.ranges}}
         | dict(changes or {})
         | {"context_dim": len(before), "post_dim": len(after), "feature_names": [*before, *after]}
     )
@@ -220,25 +232,31 @@ def derive_columns(
 
 def _derived(
     folded: Folded,
-    old: Iterable[Recorded],
+    old: Sequence[Recorded],
     features: Callable[[Array], Array],
     context: Callable[[Array], Array],
 ) -> Iterator[Recorded]:
     """Each event as the new stream would have recorded it; retracted votes are retracted there too."""
+    settled = ranges_of_log(folded.inputs, old, features, context)
+    if settled is not None:
+        new = Recorded(1, old[0].at, settled)
+        folded.apply(new)
+        yield new
     for recorded in old:
         event = recorded.event
-        if isinstance(event, Rebuilt):
+        if isinstance(event, Rebuilt | Ranged):
             continue
         if isinstance(event, Asked):
             x = np.array(features(event.x), dtype=np.float64)
             event = event._replace(
                 x=x,
                 y=_known_at_once(event, context, settings=folded.settings),
-                predicted=folded.learner.post_serving.predict(x[None])[0],
+                predicted=folded.inputs.predict(x[None])[0],
                 model_version=folded.seq,
                 candidates=None,
                 candidate_ids=None,
                 offered=None,
+                bounds=None if event.bounds is None else _spread(features(event.bounds)),
             )
         elif isinstance(event, Observed) and folded.settings.post_dim == 0:
             continue
@@ -247,6 +265,16 @@ def _derived(
         new = Recorded(folded.seq + 1, recorded.at, event, recorded.event_id)
         folded.apply(new)
         yield new
+        ranged = folded.due_ranges()
+        if ranged is not None:
+            new = Recorded(folded.seq + 1, recorded.at, ranged)
+            folded.apply(new)
+            yield new
+
+
+def _spread(x: Array) -> Array:
+    """(2, dx) the least and the greatest of x (2, dx)."""
+    return np.stack([x.min(axis=0), x.max(axis=0)])
 
 
 def _known_at_once(

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy.engine import Connection
-
 from duelwise.errors import DuelwiseError
 from duelwise.storage import Store, told_plainly
+from duelwise.storage.quick import Quick
 from duelwise.stream.decision_stream import DecisionStream
 from duelwise.stream.operations import Answer, Operation
 from duelwise.stream.replica import Joined, Replica
@@ -32,7 +31,7 @@ class Busy(Exception):
 class Turn:
     """Requests that are decided and sent to the database, and not yet committed."""
 
-    def __init__(self, connection: Connection, joined: list[Joined], answers: list[Answers]) -> None:
+    def __init__(self, connection: Quick, joined: list[Joined], answers: list[Answers]) -> None:
         self._connection, self._joined, self._answers = connection, joined, answers
 
     def commit(self) -> None:
@@ -57,7 +56,7 @@ class Turn:
 def begin_turn(store: Store, groups: Sequence[Group]) -> Turn:
     """Decide each group and send what follows; `Busy` when that would mean to wait."""
     held: list[Replica] = []
-    connection: Connection | None = None
+    connection: Quick | None = None
     try:
         for stream, _ in groups:
             if not stream.replica.lock.acquire(blocking=False):
@@ -81,10 +80,11 @@ def begin_turn(store: Store, groups: Sequence[Group]) -> Turn:
         raise
 
 
-def _give_up(connection: Connection | None, held: Sequence[Replica]) -> None:
+def _give_up(connection: Quick | None, held: Sequence[Replica]) -> None:
     try:
         if connection is not None:
             connection.rollback()
     finally:
         for replica in held:
+            replica.give_up_joined()
             replica.lock.release()

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from duelwise.answers.influence import leverages
 from duelwise.answers.raters import Judged
-from duelwise.learning.learner import Learned
 from duelwise.stream import tickets
-from duelwise.stream.events import REWRITING, Asked, Recorded, Told
+from duelwise.stream.events import REWRITING, Asked, Recorded
 from duelwise.stream.folding import Folded, Log
 from duelwise.stream.leaving_out import left_out
 from duelwise.stream.lifecycle import winner_of
+from duelwise.stream.open_duels import LearnedVote
 from duelwise.stream.settings import StreamSettings
 from duelwise.types import Array, BoolArray, IntArray
 
@@ -61,15 +61,6 @@ class VoteTable:
         return names, Judged(self.dz, self.outcome, numbers, self.left_won)
 
 
-@dataclass
-class _Rows:
-    """Votes as they are learned, before they become columns."""
-
-    asked: dict[int, tuple[float, Asked]] = field(default_factory=dict[int, tuple[float, Asked]])
-    told: dict[int, tuple[float, Told]] = field(default_factory=dict[int, tuple[float, Told]])
-    learned: list[Learned] = field(default_factory=list[Learned])
-
-
 def read_votes(settings: StreamSettings, log: Log, *, upto: int, held_too: bool = False) -> VoteTable:
     """Walk a log; retracted votes are left out, and with `held_too` those of held sources are not."""
     leaving_out = left_out(log.of_kinds(REWRITING, upto=upto))
@@ -80,42 +71,35 @@ def read_votes(settings: StreamSettings, log: Log, *, upto: int, held_too: bool 
 
 def table_of(settings: StreamSettings, events: Iterable[Recorded], folded: Folded) -> VoteTable:
     """The votes that a fold learns from on its way."""
-    rows = _Rows()
-    folded.on_learned = rows.learned.append
+    asked: dict[int, tuple[float, Asked]] = {}
+    votes: list[LearnedVote] = []
+    folded.on_learned = votes.append
     for recorded in events:
-        event = recorded.event
-        if isinstance(event, Asked):
-            rows.asked[event.round] = (recorded.at, event)
-        elif isinstance(event, Told):
-            rows.told[event.round] = (recorded.at, event)
+        if isinstance(recorded.event, Asked):
+            asked[recorded.event.round] = (recorded.at, recorded.event)
         folded.apply(recorded)
-    return _columns(settings, rows)
+    return _columns(settings, votes, [asked[vote.round] for vote in votes])
 
 
-def _columns(settings: StreamSettings, rows: _Rows) -> VoteTable:
-    dim = settings.context_dim + settings.post_dim
-    learned = rows.learned
-    round = np.concatenate([np.empty(0, dtype=np.int64), *(one.round for one in learned)])
-    dz = np.concatenate([np.empty((0, dim)), *(one.dz for one in learned)])
-    weight = np.concatenate([np.empty(0), *(one.weight for one in learned)])
-    numbers: list[int] = round.tolist()
-    asked = [rows.asked[number] for number in numbers]
-    told = [rows.told[number] for number in numbers]
-    at = np.array([moment for moment, _ in told])
+def _columns(
+    settings: StreamSettings, votes: Sequence[LearnedVote], asked: Sequence[tuple[float, Asked]]
+) -> VoteTable:
+    dz = np.array([vote.dz for vote in votes]).reshape(-1, settings.context_dim + settings.post_dim)
+    at = np.array([vote.at for vote in votes])
     ids = [duel.ids or (None, None) for _, duel in asked]
     return VoteTable(
         settings=settings,
-        round=round,
+        round=np.array([vote.round for vote in votes], dtype=np.int64),
         ticket=[tickets.write(duel.round, duel.tag) for _, duel in asked],
         at=at,
         delay=at - np.array([moment for moment, _ in asked]),
         first=[pair[0] for pair in ids],
         second=[pair[1] for pair in ids],
         swapped=np.array([duel.swapped for _, duel in asked], dtype=np.bool_),
-        source=[vote.source for _, vote in told],
+        source=[vote.source for vote in votes],
         dz=dz,
-        outcome=np.concatenate([np.empty(0), *(one.outcome for one in learned)]),
-        weight=weight,
+        outcome=np.array([vote.outcome for vote in votes]),
+        weight=np.array([vote.weight for vote in votes]),
         leverage=leverages(dz),
         x=np.array([duel.x for _, duel in asked]).reshape(-1, 2, settings.context_dim),
     )

@@ -17,11 +17,10 @@ def warm(settings: StreamSettings) -> None:
     """Two duels in memory, so that every kernel of these parts is compiled, or loaded from disk."""
     folded, chooser = Folded(settings), Chooser(settings)
     rng = np.random.default_rng(0)
-    nothing_ahead = np.empty((0, settings.context_dim + settings.post_dim))
     seq = 0
     for round in range(2):
         x = rng.uniform(size=(3, settings.context_dim))
-        choice = chooser.choose(folded, Choices(x, nothing_ahead), round)
+        choice = chooser.choose(folded, Choices(x), round)
         asked = Asked(
             round=round, tag="", arms=choice.arms, x=x[choice.arms], predicted=choice.predicted,
             swapped=choice.swapped, model_version=seq,
@@ -39,9 +38,6 @@ def kinds(texts: Iterable[str]) -> list[str]:
     for text in texts:
         made = json.loads(text)
         found.setdefault(
-            json.dumps(
-                [made.get("recipe"), made.get("options"), made.get("post_dim", 0) > 0, made.get("goal")]
-            ),
-            text,
+            json.dumps([made.get("recipe"), made.get("options"), made.get("post_dim", 0) > 0]), text
         )
     return list(found.values())

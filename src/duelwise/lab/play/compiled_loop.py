@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from duelwise.lab.play.adversary import Sent, wanted_delay, wants_flip
 from duelwise.lab.play.channel import Flight, deliver, flight, send, with_room
+from duelwise.lab.play.contexts import bring, prepare
 from duelwise.lab.play.regret import pair_regret
 from duelwise.lab.play.scenario import Scenario, as_scenario
 from duelwise.lab.play.simulation import Trajectory, check_fit, empty_trajectory, simulate
@@ -25,10 +26,10 @@ from duelwise.lab.play.world import BlockWorld, World, WorldBlock
 from duelwise.learning.core.dispatch import offers_kernel
 from duelwise.learning.core.intrinsics import borrowed
 from duelwise.learning.core.jit import compiled, inlined
-from duelwise.learning.core.pending import Pending, find
-from duelwise.learning.core.roles import absorb, predict
-from duelwise.learning.core.round import choose, hear, is_ready, observe, serve, take_in, update
-from duelwise.learning.core.state import Core, Fit
+from duelwise.learning.core.pending import find
+from duelwise.learning.core.roles import keeps_votes, predict
+from duelwise.learning.core.round import choose, hear, is_ready, serve, take_in, update
+from duelwise.learning.core.state import Core
 from duelwise.learning.learner import DuelingLearner, Learner
 from duelwise.learning.selection.rule import noise_of
 from duelwise.randomness import BLOCK
@@ -71,9 +72,8 @@ def play(
 def is_compiled(learner: DuelingLearner, scenario: Scenario) -> bool:
     """Whether the own class of every part offers a kernel, and the world's its rounds in blocks."""
     parts = (learner.parts.select, learner.parts.width, learner.estimate, learner.post_serving)
-    return all(map(offers_kernel, (*parts, *scenario.adversaries()))) and "block" in vars(
-        type(scenario.world)
-    )
+    fates = (*scenario.adversaries(), scenario.contexts_at_work(learner.post_dim))
+    return all(map(offers_kernel, (*parts, *fates))) and "block" in vars(type(scenario.world))
 
 
 def rollout(
@@ -88,7 +88,8 @@ def rollout(
     threads = min(numba.get_num_threads(), world.runs)
     shares = min(5 * threads, world.runs)  # more than threads: runs differ, and nobody should wait for one
     ends = [world.runs * share // shares for share in range(shares + 1)]
-    draw = _Drawing(learner, scenario)
+    draw, contexts = _Drawing(learner, scenario), cast(Any, scenario.contexts_at_work(learner.post_dim))
+    prepare(contexts, learner)
     following = draw(0)
     with ThreadPoolExecutor(threads) as pool:
         for begin in range(0, horizon, BLOCK):
@@ -97,7 +98,8 @@ def rollout(
             learner.make_room(rounds)
             estimate = cast(Any, learner.estimate).compiled(int(held.length.max()) + rounds)
             model = cast(Any, learner.post_serving).compiled()
-            fixed = (learner.core, estimate, model, block, held, kept)
+            brought = contexts.compiled(begin, world.runs)  # not while the block before is played
+            fixed = (learner.core, estimate, model, block, brought, held, kept)
             parts = [pool.submit(play_block, begin, rounds, *span, *fixed) for span in pairwise(ends)]
             if begin + BLOCK < horizon:
                 following = draw(begin + BLOCK)  # while the threads play
@@ -129,11 +131,11 @@ class _Drawing:
 @compiled
 def play_block(
     begin: int, rounds: int, low: int, high: int,
-    core: Core, estimate: Any, model: Any, block: Block, held: Flight, kept: Kept,
+    core: Core, estimate: Any, model: Any, block: Block, contexts: Any, held: Flight, kept: Kept,
 ) -> None:  # fmt: skip
     """Rounds begin … begin + rounds - 1 for runs low … high - 1."""
     core, estimate, model = borrowed(core), borrowed(estimate), borrowed(model)
-    block, held, kept = borrowed(block), borrowed(held), borrowed(kept)
+    block, contexts, held, kept = borrowed(block), borrowed(contexts), borrowed(held), borrowed(kept)
     world = block.world
     arms, dx, dy = world.x.shape[2], world.x.shape[3], world.y.shape[3]
     predicted, z = np.empty((arms, dy)), np.empty((arms, dx + dy))
@@ -145,14 +147,13 @@ def play_block(
             t, utility = begin + i, world.utility[i, u]
             predict(model, r, world.x[i, u], predicted)
             pair = choose(core, r, world.x[i, u], predicted, block.noise[i, r], z)
-            slot = serve(core.pending, r, pair, world.x[i, u], predicted, pair)
+            slot = serve(core, r, pair, world.x[i, u], predicted, pair, 1)
             for side in range(2):
                 for j in range(dx):
                     x[side, j] = world.x[i, u, pair[side], j]
                 for j in range(dy):
                     y[side, j] = world.y[i, u, pair[side], j]
-            observe(core, r, slot, y)
-            absorb(model, r, x, y)
+            bring(contexts, core, estimate, model, r, i, t, x, y)
             outcome = 1.0 if utility[pair[0]] - utility[pair[1]] > world.hurdle[i, u] else 0.0
             sent = Sent(
                 pair[0], pair[1], utility, outcome, core.pending.weight[r, slot],
@@ -160,7 +161,7 @@ def play_block(
             )  # fmt: skip
             flip, delay = wants_flip(block.corruption, i, r, sent), wanted_delay(block.delay, i, r, sent)
             send(held, r, t, outcome, flip, delay)
-            _tell(core.pending, core.fit, estimate, r, told, votes, deliver(held, r, t, told, votes))
+            _tell(core, estimate, r, told, votes, deliver(held, r, t, told, votes))
             kept.regret[r, t], kept.distinct_regret[r, t] = pair_regret(
                 world.expected[i, u], pair[0], pair[1]
             )
@@ -168,14 +169,14 @@ def play_block(
 
 
 @inlined
-def _tell(p: Pending, fit: Fit, estimate: Any, r: int, told: IntArray, votes: Array, n: int) -> None:
+def _tell(core: Core, estimate: Any, r: int, told: IntArray, votes: Array, n: int) -> None:
     """Votes of n rounds, in serving order, arrive at run r; `told` is used up."""
-    ready = 0
+    p, ready = core.pending, 0
     for i in range(n):
         slot = find(p, r, told[i])
         hear(p, r, slot, votes[i])
-        if is_ready(p, r, slot):
+        if is_ready(p, core.fit.rules, keeps_votes(estimate), r, slot):
             told[ready] = slot
             ready += 1
     if ready > 0:
-        update(fit, estimate, r, take_in(p, r, told, 0, ready))
+        update(core, estimate, r, take_in(core, r, told, 0, ready))

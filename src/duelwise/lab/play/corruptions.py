@@ -18,7 +18,7 @@ from duelwise.lab.play.adversary import Sent, flips_over_runs, wants_flip
 from duelwise.lab.play.checks import check_number, check_whole
 from duelwise.learning.core.dispatch import kernel
 from duelwise.randomness import BLOCK, RoundDraws
-from duelwise.types import Array, BoolArray, Served
+from duelwise.types import Array, BoolArray, IntArray, Served
 
 
 class Corruptions(Protocol):
@@ -172,4 +172,41 @@ class RandomFlips:
 
     def compiled(self, begin: int, runs: int) -> FlipRule:
         drawn = self._draws.block(begin // BLOCK) < self._probability
+        return FlipRule(drawn, better_only=False, least_leverage=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LyingRaters:
+    """Votes come from raters in turn by chance; a share of the raters always says the opposite."""
+
+    raters: int = 100
+    liars: float = 0.1  # share of the raters
+    budget: int = field(default=2**62, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_whole("raters", self.raters, least=1)
+        check_number("liars", self.liars, least=0.0, most=1.0)
+
+    def start(self, *, runs: Sequence[int], seed: int) -> Corruptions:
+        return LyingRatersAtWork(runs, seed, self.raters, round(self.liars * self.raters))
+
+
+class LyingRatersAtWork:
+    """Who votes in which round; the first raters are the liars."""
+
+    def __init__(self, runs: Sequence[int], seed: int, raters: int, liars: int) -> None:
+        self._draws = RoundDraws(
+            seed, "raters", runs, lambda generator, n: generator.integers(raters, size=n)
+        )
+        self._liars = liars
+
+    def sources(self, t: int) -> IntArray:
+        """(R,) the raters of this round."""
+        return self._draws.at(t)
+
+    def flips(self, t: int, served: Served, outcome: Array, utility: Array) -> BoolArray:
+        return self._draws.at(t) < self._liars
+
+    def compiled(self, begin: int, runs: int) -> FlipRule:
+        drawn = self._draws.block(begin // BLOCK) < self._liars
         return FlipRule(drawn, better_only=False, least_leverage=0.0)

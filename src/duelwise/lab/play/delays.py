@@ -133,6 +133,34 @@ class ConstantDelay:
         return _Same(runs, self.rounds)
 
 
+class _Together:
+    """The votes of `size` rounds in a row, at the end of the last of them."""
+
+    def __init__(self, runs: Sequence[int], size: int) -> None:
+        self._runs, self._size = len(runs), size
+
+    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
+        return np.full(self._runs, self._size - 1 - t % self._size, dtype=np.int64)
+
+    def compiled(self, begin: int, runs: int) -> DelayTable:
+        left = self._size - 1 - np.arange(begin, begin + BLOCK) % self._size
+        return DelayTable(np.repeat(left[:, None], runs, axis=1), only_good=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TogetherDelay:
+    """Many raters at once: `size` duels are asked for before any of their votes comes, then all do."""
+
+    size: int
+    budget: int = field(default=UNLIMITED, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_whole("size", self.size, least=1)
+
+    def start(self, *, runs: Sequence[int], seed: int) -> Delays:
+        return _Together(runs, self.size)
+
+
 @dataclass(frozen=True, kw_only=True)
 class GaussianDelay:
     """τ = max(0, round(N(mean, std²))): clipping lifts the mean, to 108.3 at mean = std = 100."""

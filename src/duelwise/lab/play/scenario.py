@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from duelwise.lab.play.channel import Channel
+from duelwise.lab.play.contexts import ContextModel, ContextsAtOnce, ContextsAtWork
 from duelwise.lab.play.corruptions import CorruptionModel, Corruptions, NoCorruption
 from duelwise.lab.play.delays import DelayModel, Delays, NoDelay
 
@@ -25,7 +26,7 @@ class Numbered(Protocol):
 
 @dataclass(frozen=True)
 class Scenario:
-    """A world, how late its votes are, and which of them are lies.
+    """A world, how late its votes are, which of them are lies, and when what follows serving is known.
 
     The channel draws by the world's own seed and run numbers where the world knows
     them (LinearWorld does), else by seed 0 and runs 0 … R-1.
@@ -34,6 +35,7 @@ class Scenario:
     world: World
     delay: DelayModel = field(default_factory=NoDelay)
     corruption: CorruptionModel = field(default_factory=NoCorruption)
+    contexts: ContextModel = field(default_factory=ContextsAtOnce)
 
     def with_delay(self, delay: DelayModel) -> Scenario:
         """The same, with other delays."""
@@ -43,12 +45,26 @@ class Scenario:
         """The same, with other lies."""
         return replace(self, corruption=corruption)
 
+    def with_contexts(self, contexts: ContextModel) -> Scenario:
+        """The same, with post-serving contexts that come otherwise."""
+        return replace(self, contexts=contexts)
+
     def adversaries(self) -> tuple[Delays, Corruptions]:
         """Both adversaries at work, with nothing spent."""
+        seed, runs = self._numbers()
+        return self.delay.start(runs=runs, seed=seed), self.corruption.start(runs=runs, seed=seed)
+
+    def contexts_at_work(self, post_dim: int) -> ContextsAtWork:
+        """No context on its way, for learners that see this many coordinates of y."""
+        seed, runs = self._numbers()
+        return self.contexts.start(
+            runs=runs, seed=seed, context_dim=self.world.context_dim, post_dim=post_dim
+        )
+
+    def _numbers(self) -> tuple[int, tuple[int, ...]]:
         world = self.world
         known = isinstance(world, Numbered)
-        seed, runs = (world.seed, world.run_numbers) if known else (0, tuple(range(world.runs)))
-        return self.delay.start(runs=runs, seed=seed), self.corruption.start(runs=runs, seed=seed)
+        return (world.seed, world.run_numbers) if known else (0, tuple(range(world.runs)))
 
     def channel(self) -> Channel:
         """A fresh channel: nothing on its way, nothing spent."""
@@ -77,3 +93,7 @@ class Chainable:
     def with_corruption(self: World, corruption: CorruptionModel) -> Scenario:
         """This world with these lies."""
         return Scenario(self, corruption=corruption)
+
+    def with_contexts(self: World, contexts: ContextModel) -> Scenario:
+        """This world with post-serving contexts that come so."""
+        return Scenario(self, contexts=contexts)

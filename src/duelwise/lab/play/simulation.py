@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from duelwise.errors import InvalidInput
 from duelwise.lab.play.checks import check_whole
+from duelwise.lab.play.contexts import prepare
 from duelwise.lab.play.regret import regrets
 from duelwise.lab.play.scenario import Scenario, as_scenario
 from duelwise.lab.play.world import World
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.learner import Learner
-from duelwise.types import AnyArray, Array, Contexts, IntArray
+from duelwise.types import AnyArray, Array, IntArray
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,9 @@ def simulate(
     """
     scenario = as_scenario(scenario)
     world, channel = scenario.world, scenario.channel()
+    contexts = scenario.contexts_at_work(learner.post_dim)
     check_fit(learner, world, horizon)
-    run = np.arange(world.runs)
+    prepare(contexts, learner)
     trajectory = empty_trajectory(world.runs, horizon)
     for t in range(horizon):
         x = world.contexts(t)
@@ -68,7 +70,7 @@ def simulate(
         learner.serve(duel)
         truth = world.reveal(t, x)
         y = _of_pair(truth.y, duel.arms, learner.post_dim)
-        learner.observe(Contexts(run, np.full(world.runs, t), y))
+        contexts.bring(t, learner, duel.x, y)
         outcome = world.vote(t, truth, duel.arms)
         channel.send(t, learner.served(t), outcome, truth.utility)
         votes = channel.arrivals(t)

@@ -12,7 +12,7 @@ import numpy as np
 from duelwise.learning.core import round as one_run
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.pending import FREE, SERVED, Pending, find, has_room, release
-from duelwise.learning.core.roles import width_at
+from duelwise.learning.core.roles import keeps_votes, width_at
 from duelwise.learning.core.state import Core, Handle
 from duelwise.types import Array, IntArray
 
@@ -53,13 +53,13 @@ def widths(handle: Handle[Core]) -> Array:
 
 
 @compiled
-def serve(handle: Handle[Core], arms: IntArray, x: Array, predicted: Array) -> int:
+def serve(handle: Handle[Core], arms: IntArray, x: Array, predicted: Array, wanted: int) -> int:
     """Take in a duel of every run: arms (R, 2), x (R, 2, dx), predicted (R, 2, dy); FINE or NO_ROOM."""
     core = handle.held
     if not has_room(core.pending, 1):
         return NO_ROOM
     for r in range(arms.shape[0]):
-        serve_one(core.pending, r, (arms[r, 0], arms[r, 1]), x[r], predicted[r], (0, 1))
+        serve_one(core, r, (arms[r, 0], arms[r, 1]), x[r], predicted[r], (0, 1), wanted)
     return FINE
 
 
@@ -78,39 +78,53 @@ def _find_all(held: Pending, run: IntArray, round: IntArray, slots: IntArray) ->
 
 
 @compiled
-def _ready(p: Pending, run: IntArray, slots: IntArray) -> tuple[IntArray, IntArray]:
-    """Of these duels, those that have both context and vote, by run and in serving order.
+def _ready(core: Core, keeps: bool, run: IntArray, slots: IntArray) -> tuple[IntArray, IntArray]:
+    """Of these duels, those that something can be learned from, each once, by run and in serving order.
 
     Where each run's begin (R + 1,), and their slots (n,).
     """
+    p, rules = core.pending, core.fit.rules
     runs = p.out.shape[0]
-    start = np.zeros(runs + 1, dtype=np.int64)
+    start, filled = np.zeros(runs + 1, dtype=np.int64), np.zeros(runs, dtype=np.int64)
     for i in range(run.shape[0]):
-        if is_ready(p, run[i], slots[i]):
+        if is_ready(p, rules, keeps, run[i], slots[i]):
             start[run[i] + 1] += 1
     for r in range(runs):
         start[r + 1] += start[r]
-    filled, ordered = np.zeros(runs, dtype=np.int64), np.empty(start[runs], dtype=np.int64)
+    ordered = np.empty(start[runs], dtype=np.int64)
     for i in range(run.shape[0]):
         r, slot = int(run[i]), int(slots[i])
-        if is_ready(p, r, slot):
+        if is_ready(p, rules, keeps, r, slot):
             place = start[r] + filled[r]  # a run hands in few at once: move the later ones along
             while place > start[r] and p.round[r, ordered[place - 1]] > p.round[r, slot]:
                 ordered[place] = ordered[place - 1]
                 place -= 1
             ordered[place] = slot
             filled[r] += 1
-    return start, ordered
+    return _each_once(start, ordered)
+
+
+@compiled
+def _each_once(start: IntArray, ordered: IntArray) -> tuple[IntArray, IntArray]:
+    """Without the repeats of a duel that several votes speak of: they stand side by side."""
+    kept, n = np.zeros_like(start), 0
+    for r in range(start.shape[0] - 1):
+        for i in range(start[r], start[r + 1]):
+            if i == start[r] or ordered[i] != ordered[i - 1]:
+                ordered[n] = ordered[i]
+                n += 1
+        kept[r + 1] = n
+    return kept, ordered[:n]
 
 
 @compiled
 def observe(
-    handle: Handle[Core], run: IntArray, round: IntArray, y: Array
+    handle: Handle[Core], run: IntArray, round: IntArray, y: Array, imputed: bool, keeps: bool
 ) -> tuple[int, int, Array, IntArray, IntArray]:
-    """Contexts y (n, 2, dy), if each is finite and its duel waits for one: V moves.
+    """Contexts y (n, 2, dy), NaN where still unknown, if nothing in them is known already: V moves.
 
-    The verdict and its position, x (n, 2, dx) of the duels, and of those whose vote was there already
-    where each run's begin (R + 1,) and their slots.
+    The verdict and its position, x (n, 2, dx) of the duels, and of those that something can now be
+    learned from where each run's begin (R + 1,) and their slots.
     """
     core = handle.held
     p, n = core.pending, run.shape[0]
@@ -124,30 +138,47 @@ def observe(
         for side in range(2):
             for j in range(p.x.shape[3]):
                 pairs[i, side, j] = p.x[run[i], slots[i], side, j]
-        observe_one(core, run[i], slots[i], y[i])
-    start, ready = _ready(p, run, slots)
+        observe_one(core, run[i], slots[i], y[i], imputed)
+    start, ready = _ready(core, keeps, run, slots)
     return FINE, 0, pairs, start, ready
 
 
 @compiled
 def _check_contexts(p: Pending, run: IntArray, slots: IntArray, y: Array) -> tuple[int, int]:
-    for i in range(run.shape[0]):
+    """Every duel lacks what is given here: tried in p.y, which is then left as it was."""
+    verdict, tried, n = FINE, 0, run.shape[0]
+    while tried < n and verdict == FINE:
+        r, slot = run[tried], slots[tried]
+        if p.state[r, slot] != SERVED:
+            verdict = REPEATED
         for side in range(2):
             for j in range(y.shape[2]):
-                if not np.isfinite(y[i, side, j]):
-                    return NOT_FINITE, i
-    marked = 0  # a duel named twice meets its own mark
-    while marked < run.shape[0] and p.state[run[marked], slots[marked]] == SERVED:
-        p.state[run[marked], slots[marked]] = -SERVED
-        marked += 1
-    for i in range(marked):
-        p.state[run[i], slots[i]] = SERVED
-    return (FINE, 0) if marked == run.shape[0] else (REPEATED, marked)
+                if np.isinf(y[tried, side, j]):
+                    verdict = NOT_FINITE
+                elif not np.isnan(y[tried, side, j]) and not np.isnan(p.y[r, slot, side, j]):
+                    verdict = REPEATED
+        if verdict == FINE:
+            _mark(p, r, slot, y[tried], True)
+            tried += 1
+    for i in range(tried):
+        _mark(p, run[i], slots[i], y[i], False)
+    return verdict, min(tried, n - 1)
+
+
+@compiled
+def _mark(p: Pending, r: int, slot: int, y: Array, known: bool) -> None:
+    """Put what is given here into the duel, or take it out again; a duel without y is marked itself."""
+    if y.shape[1] == 0:
+        p.state[r, slot] = -SERVED if known else SERVED
+    for side in range(2):
+        for j in range(y.shape[1]):
+            if not np.isnan(y[side, j]):
+                p.y[r, slot, side, j] = y[side, j] if known else np.nan
 
 
 @compiled
 def hear(
-    handle: Handle[Core], run: IntArray, round: IntArray, vote: Array
+    handle: Handle[Core], run: IntArray, round: IntArray, vote: Array, keeps: bool
 ) -> tuple[int, int, IntArray, IntArray]:
     """Votes (n,), if each is 0, ½ or 1 and its duel waits for one; else none.
 
@@ -164,43 +195,47 @@ def hear(
         if vote[i] != 0.0 and vote[i] != 0.5 and vote[i] != 1.0:
             return NO_OUTCOME, i, slots, slots
     heard = 0
-    while heard < n and np.isnan(p.outcome[run[heard], slots[heard]]):
+    while heard < n and p.heard[run[heard], slots[heard]] < p.wanted[run[heard], slots[heard]]:
         hear_one(p, run[heard], slots[heard], vote[heard])
         heard += 1
     if heard < n:
         for i in range(heard):
-            p.outcome[run[i], slots[i]] = np.nan
+            p.waiting[run[i], slots[i], int(2.0 * vote[i])] -= 1
+            p.heard[run[i], slots[i]] -= 1
             p.out[run[i]] += 1
         return REPEATED, heard, slots, slots
-    start, ready = _ready(p, run, slots)
+    start, ready = _ready(core, keeps, run, slots)
     return FINE, 0, start, ready
 
 
 @compiled
 def learn(
     handle: Handle[Core], estimate: Handle[Any], start: IntArray, slots: IntArray
-) -> tuple[IntArray, IntArray, Array, Array, Array]:
-    """Every run's estimate follows its ready duels.
-
-    Of the votes learned: run, round, weight (n,), Δz (n, d) and outcome (n,).
-    """
+) -> tuple[IntArray, IntArray, Array]:
+    """Every run's estimate follows its ready duels: run, round, final weight (n,) of the votes learned."""
     core, held = handle.held, estimate.held
-    n = slots.shape[0]
-    run, round, weight = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64), np.empty(n)
-    dz, outcome = np.empty((n, core.fit.theta.shape[1])), np.empty(n)
+    room = 0
     for r in range(core.fit.theta.shape[0]):
-        low, high = start[r], start[r + 1]
-        if low == high:
+        for i in range(start[r], start[r + 1]):
+            room += core.pending.wanted[r, slots[i]]
+    run, round, weight = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64), np.empty(room)
+    n = 0
+    for r in range(core.fit.theta.shape[0]):
+        if start[r] == start[r + 1]:
             continue
-        for i in range(low, high):
-            run[i], round[i] = r, core.pending.round[r, slots[i]]
-        arrivals = take_in(core.pending, r, slots, low, high)
-        update(core.fit, held, r, arrivals)
-        for i in range(low, high):
-            weight[i], outcome[i] = arrivals.weight[i - low], arrivals.outcome[i - low]
-            for j in range(dz.shape[1]):
-                dz[i, j] = arrivals.dz[i - low, j]
-    return run, round, weight, dz, outcome
+        arrivals = take_in(core, r, slots, start[r], start[r + 1])
+        update(core, held, r, arrivals)
+        for i in range(arrivals.outcome.shape[0]):
+            for _ in range(arrivals.settled[i]):
+                run[n], round[n], weight[n] = r, arrivals.round[i], arrivals.weight[i]
+                n += 1
+    return run[:n], round[:n], weight[:n]
+
+
+@compiled
+def keeps(estimate: Handle[Any]) -> bool:
+    """Whether the estimate can put a vote right after it was learned."""
+    return keeps_votes(estimate.held)
 
 
 @compiled
@@ -211,8 +246,7 @@ def forget(handle: Handle[Core], run: int, round: int) -> int:
     verdict, _ = _find_all(p, np.full(1, run), np.full(1, round), slots)
     if verdict == FINE:
         slot = int(slots[0])
-        if np.isnan(p.outcome[run, slot]):
-            p.out[run] -= 1
+        p.out[run] -= p.wanted[run, slot] - p.heard[run, slot]
         release(p, run, slot)
     return verdict
 

@@ -32,13 +32,28 @@ _KERNELS: dict[tuple[str, type], Callable[..., Any]] = {}
 def role(declaration: F) -> F:
     """Declare what a kind of part does; its first argument is the part's state."""
 
+    _declare(declaration, lambda state: kernel_for(declaration, state).py_func)
+    return declaration
+
+
+def optional_role(declaration: F) -> F:
+    """The same for what not every part of the kind minds: the declaration's own text holds for the others."""
+
+    def own_or_default(state: type) -> Callable[..., Any]:
+        found: Any = _KERNELS.get((declaration.__name__, state))
+        return declaration if found is None else found.py_func
+
+    _declare(declaration, own_or_default)
+    return declaration
+
+
+def _declare(declaration: Callable[..., Any], kernel_of: Callable[[type], Callable[..., Any]]) -> None:
     def find(state: Any, *_rest: Any) -> Any:
         if not isinstance(state, types.BaseNamedTuple):
             return None  # numba then says that it knows no such function
-        return kernel_for(declaration, state.instance_class).py_func
+        return kernel_of(state.instance_class)
 
     overload(declaration, strict=False, jit_options={"nogil": True, "error_model": "numpy"})(find)
-    return declaration
 
 
 def kernel(declared: Callable[..., Any], state: type) -> Callable[[F], F]:

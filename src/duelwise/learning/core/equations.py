@@ -84,10 +84,62 @@ def first_arm(z: Array, theta: Array) -> int:
     return arm
 
 
+WIDE = 1_000_000
+"""K d² from which widths are taken by a matrix product: more than any figure of the paper reaches."""
+ALL_PAIRS = 128
+"""Up to this many candidates every pair is looked at."""
+
+
+@compiled
+def widths_from(z: Array, inverse: Array, centre: Array) -> Array:
+    """‖z_k - centre‖_{V⁻¹} of every candidate by one matrix product: z (K, d), centre (d,) → (K,)."""
+    dz = z - centre
+    pulled = np.dot(dz, inverse)
+    out = np.empty(z.shape[0])
+    for k in range(z.shape[0]):
+        square = 0.0
+        for j in range(z.shape[1]):
+            square += pulled[k, j] * dz[k, j]
+        out[k] = math.sqrt(max(square, 0.0))
+    return out
+
+
+@compiled
+def widest_pair(z: Array, inverse: Array) -> tuple[int, int]:
+    """argmax_{a<b} ‖z_a - z_b‖_{S⁻¹}, the first pair on ties: the two that would tell most.
+
+    Among many candidates: the one farthest from the middle of them all, and the one farthest from that.
+    """
+    K = z.shape[0]
+    if K > ALL_PAIRS:
+        middle = np.zeros(z.shape[1])
+        for k in range(K):
+            for j in range(z.shape[1]):
+                middle[j] += z[k, j] / K
+        first = int(np.argmax(widths_from(z, inverse, middle)))
+        width = widths_from(z, inverse, z[first])
+        width[first] = -1.0
+        second = int(np.argmax(width))
+        return min(first, second), max(first, second)
+    gram = gram_matrix(z, inverse)
+    widest, a, b = -np.inf, 0, min(1, K - 1)
+    for i in range(K):
+        for j in range(i + 1, K):
+            square = gram[i, i] + gram[j, j] - 2.0 * gram[i, j]
+            if square > widest:
+                widest, a, b = square, i, j
+    return a, b
+
+
 @compiled
 def second_arm(z: Array, theta: Array, inverse: Array, first: int, width: float, distinct: bool) -> int:
     """(6): b = argmax_k ⟨Θ, ẑ_k⟩ + c ‖ẑ_k - ẑ_a‖_{V⁻¹}; with `distinct`, over k ≠ a."""
     best, arm = -np.inf, first
+    if z.shape[0] * z.shape[1] * z.shape[1] > WIDE:
+        upper = np.dot(z, theta) + width * widths_from(z, inverse, z[first])
+        if distinct:
+            upper[first] = -np.inf
+        return int(np.argmax(upper))
     dz = np.empty(z.shape[1])
     for k in range(z.shape[0]):
         if distinct and k == first:

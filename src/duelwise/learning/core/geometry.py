@@ -1,4 +1,4 @@
-"""The geometry of a set of duels: V of all served, W of those whose vote arrived."""
+"""The geometry of a set of duels: V of all observed, W of those whose vote arrived, S of all requested."""
 
 from __future__ import annotations
 

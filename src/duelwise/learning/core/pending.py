@@ -15,8 +15,10 @@ from duelwise.learning.core.equations import leverage
 from duelwise.learning.core.jit import compiled
 from duelwise.types import AnyArray, Array, IntArray, Snapshot
 
-DONE, SERVED, OBSERVED = 0, 1, 2  # states of a duel; a vote that waits for y stands in `outcome`
+DONE, SERVED, OBSERVED = 0, 1, 2  # states of a duel; observed when all of y is known or imputed
+SECOND_WON, TIE, FIRST_WON = 0, 1, 2  # the three outcomes, twice 0, ½ and 1
 FREE = -1
+LOOK_BACK = 1024  # rounds in which an unanswered pair is looked for
 SLOTS, SPAN = 8, 64  # to begin with; both double when they are full
 
 
@@ -29,24 +31,37 @@ class Pending(NamedTuple):
     arms: IntArray  # (R, slots, 2)
     x: Array  # (R, slots, 2, dx)
     predicted: Array  # (R, slots, 2, dy)
-    dz: Array  # (R, slots, d)
+    y: Array  # (R, slots, 2, dy) NaN where it is not known yet
+    dz: Array  # (R, slots, d) with what was predicted in place of what is not known
     weight: Array  # (R, slots)
     leverage: Array  # (R, slots)
-    outcome: Array  # (R, slots) NaN until the vote is told
+    rank: IntArray  # (R, slots) of the duel among those served of two different candidates, from 1
+    wanted: IntArray  # (R, slots) votes
+    heard: IntArray  # (R, slots) votes that came
+    waiting: IntArray  # (R, slots, 3) those of them that are not learned yet, by outcome
+    row: IntArray  # (R, slots) where an estimate that keeps its votes holds the duel's, FREE if nowhere
+    provisional: IntArray  # (R, slots) 1 where that row was learned before y was known
     unused: IntArray  # (R, slots) a stack of slots, of this height:
     free: IntArray  # (R,)
     oldest: IntArray  # (R,) no round before it waits
     next_round: IntArray  # (R,)
-    out: IntArray  # (R,) duels whose vote is still out
+    distinct: IntArray  # (R,) duels of two different candidates so far
+    out: IntArray  # (R,) votes that are still out
+    most_out: IntArray  # (R,) at any time
 
 
-ROWS = ("round", "state", "arms", "x", "predicted", "dz", "weight", "leverage", "outcome")
+ROWS = (
+    "round", "state", "arms", "x", "predicted", "y", "dz", "weight", "leverage",
+    "rank", "wanted", "heard", "waiting", "row", "provisional",
+)  # fmt: skip
 """What is kept of one duel."""
+COUNTS = ("next_round", "distinct", "out", "most_out")
+"""What is kept of a run."""
 
 
 def pending(*, runs: int, context_dim: int, post_dim: int, slots: int = SLOTS, span: int = SPAN) -> Pending:
     """Nobody waits."""
-    count = np.zeros(runs, dtype=np.int64)
+    count, each = np.zeros(runs, dtype=np.int64), np.zeros((runs, slots), dtype=np.int64)
     return Pending(
         slot_of=np.full((runs, span), FREE, dtype=np.int64),
         round=np.full((runs, slots), FREE, dtype=np.int64),
@@ -54,13 +69,17 @@ def pending(*, runs: int, context_dim: int, post_dim: int, slots: int = SLOTS, s
         arms=np.zeros((runs, slots, 2), dtype=np.int64),
         x=np.zeros((runs, slots, 2, context_dim)),
         predicted=np.zeros((runs, slots, 2, post_dim)),
+        y=np.full((runs, slots, 2, post_dim), np.nan),
         dz=np.zeros((runs, slots, context_dim + post_dim)),
         weight=np.ones((runs, slots)),
         leverage=np.zeros((runs, slots)),
-        outcome=np.full((runs, slots), np.nan),
+        rank=each.copy(), wanted=each.copy(), heard=each.copy(),
+        waiting=np.zeros((runs, slots, 3), dtype=np.int64),
+        row=np.full((runs, slots), FREE, dtype=np.int64), provisional=each.copy(),
         unused=np.tile(np.arange(slots), (runs, 1)),
         free=np.full(runs, slots, dtype=np.int64),
-        oldest=count.copy(), next_round=count.copy(), out=count.copy(),
+        oldest=count.copy(), next_round=count.copy(), distinct=count.copy(),
+        out=count.copy(), most_out=count.copy(),
     )  # fmt: skip
 
 
@@ -110,6 +129,7 @@ def find(held: Pending, r: int, round: int) -> int:
 def release(held: Pending, r: int, slot: int) -> None:
     """Run r's duel in this slot waits for nothing any more."""
     span = held.slot_of.shape[1]
+    held.row[r, slot], held.provisional[r, slot] = FREE, 0
     held.slot_of[r, held.round[r, slot] % span] = FREE
     held.round[r, slot] = FREE
     held.state[r, slot] = DONE
@@ -120,12 +140,35 @@ def release(held: Pending, r: int, slot: int) -> None:
 
 
 @compiled
+def times_out(held: Pending, r: int, first: Array, second: Array) -> int:
+    """How often run r has asked for these two, x (dx,) each, without an answer, among its newest rounds."""
+    count, round = 0, held.next_round[r] - 1
+    last = max(held.oldest[r], held.next_round[r] - LOOK_BACK)
+    while round >= last:
+        slot = find(held, r, round)
+        round -= 1
+        if slot != FREE and held.heard[r, slot] < held.wanted[r, slot]:
+            x = held.x[r, slot]
+            if (_same(x[0], first) and _same(x[1], second)) or (_same(x[1], first) and _same(x[0], second)):
+                count += 1
+    return count
+
+
+@compiled
+def _same(one: Array, other: Array) -> bool:
+    same = True
+    for j in range(one.shape[0]):
+        same = same and one[j] == other[j]
+    return same
+
+
+@compiled
 def pull(held: Pending, r: int, inverse: Array) -> float:
     """Σ ω‖Δz‖_{V⁻¹} over run r's duels whose vote is out, in serving order: inverse (d, d)."""
     total = 0.0
     for round in range(held.oldest[r], held.next_round[r]):
         slot = find(held, r, round)
-        if slot != FREE and held.state[r, slot] == OBSERVED and np.isnan(held.outcome[r, slot]):
+        if slot != FREE and held.state[r, slot] == OBSERVED and held.heard[r, slot] == 0:
             total += held.weight[r, slot] * leverage(held.dz[r, slot], inverse)
     return total
 
@@ -137,7 +180,7 @@ def snapshot(held: Pending) -> Snapshot:
     runs, slots = runs[order], slots[order]
     rows: dict[str, AnyArray] = {name: getattr(held, name)[runs, slots] for name in ROWS}
     count = np.bincount(runs, minlength=len(held.free))
-    return rows | {"count": count, "next_round": held.next_round.copy(), "out": held.out.copy()}
+    return rows | {"count": count} | {name: getattr(held, name).copy() for name in COUNTS}
 
 
 def restored(state: Snapshot, *, like: Pending, slots: int = SLOTS, span: int = SPAN) -> Pending:
@@ -159,5 +202,7 @@ def restored(state: Snapshot, *, like: Pending, slots: int = SLOTS, span: int = 
     held.slot_of[run, state["round"] % span] = place
     held.unused[...] = np.arange(slots)[::-1]  # the top of the stack is the first slot in use
     held.free[...] = slots - count
-    held.oldest[...], held.next_round[...], held.out[...] = oldest, state["next_round"], state["out"]
+    held.oldest[...] = oldest
+    for name in COUNTS:
+        getattr(held, name)[...] = state[name]
     return held

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from duelwise.learning.core.dispatch import role
+from duelwise.learning.core.dispatch import optional_role, role
 from duelwise.learning.core.pending import Pending
 from duelwise.learning.core.state import Arrivals, Core, Fit, Sight
 from duelwise.types import Array
@@ -22,22 +22,34 @@ def width_at(width: Any, core: Core, r: int) -> float:
     raise NotImplementedError
 
 
+@optional_role
+def weigh_served(weigh: Any, pending: Pending, r: int, slot: int) -> float:
+    """Weighting: ω of run r's duel in this slot, which is being served."""
+    return 1.0
+
+
 @role
 def weigh_observed(weigh: Any, pending: Pending, r: int, slot: int) -> float:
     """Weighting: ω of run r's duel in this slot, whose Δz and leverage in V have just become known."""
     raise NotImplementedError
 
 
-@role
+@optional_role
 def weigh_arrived(weigh: Any, fit: Fit, r: int, dz: Array, weight: float) -> float:
     """Weighting: ω of a vote as it arrives, Δz (d,), from W before the vote is added to it."""
-    raise NotImplementedError
+    return weight
 
 
-@role
-def reweigh(weigh: Any, r: int, history: Any) -> bool:
+@optional_role
+def reweigh(weigh: Any, fit: Fit, r: int, history: Any) -> bool:
     """Weighting: before a solve over the whole history; True where weights in it were changed."""
-    raise NotImplementedError
+    return False
+
+
+@optional_role
+def keeps_votes(estimate: Any) -> bool:
+    """Estimation: whether a vote can be put right after it was learned."""
+    return False
 
 
 @role
@@ -56,3 +68,9 @@ def predict(model: Any, r: int, x: Array, out: Array) -> None:
 def absorb(model: Any, r: int, x: Array, y: Array) -> None:
     """φ̂: run r learns from a served pair, x (2, dx) and y (2, dy)."""
     raise NotImplementedError
+
+
+@optional_role
+def learns_parts(model: Any) -> bool:
+    """φ̂: whether `absorb` takes NaN for what is not known of y; what it expects is filled in otherwise."""
+    return False

@@ -17,14 +17,15 @@ from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.pending import Pending
 from duelwise.types import Array, IntArray, Snapshot
 
-EXPLORES_SERVED, EXPLORES_ARRIVED = 0, 1  # which geometry an upper bound is taken in
+EXPLORES_SERVED, EXPLORES_ARRIVED, EXPLORES_REQUESTED = 0, 1, 2  # the geometry of the upper bounds
 
 
 class Rules(NamedTuple):
     """What a learner is set to, besides its parts."""
 
-    geometry: int  # EXPLORES_SERVED or EXPLORES_ARRIVED
+    geometry: int  # EXPLORES_SERVED, EXPLORES_ARRIVED or EXPLORES_REQUESTED
     observed: bool  # Δz from the observed y, else from the predicted
+    provisional: bool  # a vote teaches before its y where the estimate can be put right later
     distinct: bool  # whether the two of a pair must differ
     link: int
     regularisation: Array  # (R,) λ
@@ -47,6 +48,7 @@ class Fit(NamedTuple):
     arrived: Geometry  # W
     theta: Array  # (R, d) Θ̂
     votes: IntArray  # (R,) learned so far
+    admitted: IntArray  # (R,) those of them that entered W
     weigh: Any  # the state of the weighting
 
 
@@ -55,6 +57,7 @@ class Core(NamedTuple):
 
     fit: Fit
     served: Geometry  # V
+    requested: Geometry  # S; of no run where the learner explores elsewhere
     pending: Pending
     scores: Scores
     select: Any  # the states of the selection rule and of the width; NoKernel where they have none
@@ -71,15 +74,24 @@ class Sight(NamedTuple):
     distinct: bool  # whether the two must differ
     noise: Array  # (K,) what the rule asked to have drawn
     votes: int  # learned so far
-    out: int  # duels whose vote is out
+    out: int  # votes that are out
 
 
 class Arrivals(NamedTuple):
-    """Votes of one run that are learned from together, in serving order."""
+    """Votes of one run that are learned from together, in serving order.
 
+    Where the outcome is NaN no vote came: Δz and ω of the votes in that row have become final.
+    """
+
+    round: IntArray  # (n,)
     dz: Array  # (n, d)
     weight: Array  # (n,) ω fixed at serving; once admitted, ω as learned
     outcome: Array  # (n,)
+    leverage: Array  # (n,) ‖Δz‖ in V when ω was fixed
+    rank: IntArray  # (n,) of the duel among those served of two different candidates
+    row: IntArray  # (n,) where the estimate holds earlier votes of the duel, or FREE; it fills in where now
+    slot: IntArray  # (n,) of the duel, FREE where it waits for nothing more
+    settled: IntArray  # (n,) votes whose weight is final with this entry: none while it is provisional
 
 
 class NoKernel(NamedTuple):

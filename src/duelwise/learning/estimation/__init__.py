@@ -4,8 +4,14 @@ from duelwise.learning.estimation.estimator import Estimate, Estimator, KernelEs
 from duelwise.learning.estimation.full_mle import FullMLE, MaximumLikelihood
 from duelwise.learning.estimation.one_pass import OnePass
 from duelwise.learning.estimation.one_step import OneStep
+from duelwise.learning.estimation.proximal import Proximal
 
-ESTIMATORS: dict[str, Estimator] = {"full-mle": FullMLE(), "one-step": OneStep(), "one-pass": OnePass()}
+ESTIMATORS: dict[str, Estimator] = {
+    "full-mle": FullMLE(),
+    "one-step": OneStep(),
+    "one-pass": OnePass(),
+    "proximal": Proximal(),
+}
 
 __all__ = [
     "ESTIMATORS",
@@ -16,4 +22,5 @@ __all__ = [
     "MaximumLikelihood",
     "OnePass",
     "OneStep",
+    "Proximal",
 ]

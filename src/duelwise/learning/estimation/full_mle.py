@@ -8,11 +8,20 @@ import numpy as np
 
 from duelwise.errors import InvalidInput
 from duelwise.learning.core.dispatch import kernel
-from duelwise.learning.core.roles import learn, reweigh
-from duelwise.learning.core.round import admit
+from duelwise.learning.core.geometry import move
+from duelwise.learning.core.jit import compiled
+from duelwise.learning.core.pending import FREE
+from duelwise.learning.core.roles import keeps_votes, learn, reweigh, weigh_arrived
+from duelwise.learning.core.round import admit, knows_nothing
 from duelwise.learning.core.state import Arrivals, Fit
-from duelwise.learning.estimation.maximum_likelihood import History, solve, start_over
+from duelwise.learning.estimation.maximum_likelihood import History, count_row, solve, start_over
 from duelwise.types import AnyArray, Array, Snapshot
+
+
+@kernel(keeps_votes, History)
+def for_good(history: History) -> bool:
+    """Every vote stays, so it can be put right."""
+    return True
 
 
 @kernel(learn, History)
@@ -21,24 +30,73 @@ def remember_and_solve(history: History, fit: Fit, r: int, arrivals: Arrivals) -
 
     A self-duel (Δz = 0) adds nothing to the estimating equation and is left out.
     """
+    changed = False
     for i in range(arrivals.outcome.shape[0]):
-        empty = True
-        for j in range(arrivals.dz.shape[1]):
-            empty = empty and arrivals.dz[i, j] == 0.0
-        if empty:
+        if i > 0 and arrivals.round[i] == arrivals.round[i - 1]:
+            arrivals.row[i] = arrivals.row[i - 1]  # another vote on the duel just remembered
+        if np.isnan(arrivals.outcome[i]):
+            _make_final(history, fit, r, arrivals, i)
+        elif arrivals.row[i] != FREE:
+            _add_vote(history, fit, r, arrivals, i)
+        elif not knows_nothing(arrivals.dz[i]):
+            admit(fit, r, arrivals, i)
+            _append(history, r, arrivals, i)
             continue
-        admit(fit, r, arrivals, i)
-        place = int(history.held[r])
-        for j in range(arrivals.dz.shape[1]):
-            history.z[r, j, place] = arrivals.dz[i, j]
-        history.weight[r, place], history.outcome[r, place] = arrivals.weight[i], arrivals.outcome[i]
-        history.held[r] += 1
+        else:
+            continue
+        changed = True
     ridge, link = fit.rules.regularisation[r], fit.rules.link
-    if reweigh(fit.weigh, r, history):
+    if reweigh(fit.weigh, fit, r, history):
         start_over(history, r, fit.theta[r], ridge, link)
         solve(history, r, fit.theta[r], ridge, link)
-    elif history.held[r] > history.known[r]:
+    elif changed or history.held[r] > history.known[r]:
         solve(history, r, fit.theta[r], ridge, link)
+
+
+@compiled
+def _append(history: History, r: int, arrivals: Arrivals, i: int) -> None:
+    """The first vote on a duel takes a row of its own."""
+    place = int(history.held[r])
+    for j in range(arrivals.dz.shape[1]):
+        history.z[r, j, place] = arrivals.dz[i, j]
+    history.weight[r, place], history.outcome[r, place] = arrivals.weight[i], arrivals.outcome[i]
+    history.votes[r, place], history.leverage[r, place] = 1.0, arrivals.leverage[i]
+    history.rank[r, place] = arrivals.rank[i]
+    arrivals.row[i] = place
+    history.held[r] += 1
+
+
+@compiled
+def _add_vote(history: History, fit: Fit, r: int, arrivals: Arrivals, i: int) -> None:
+    """One more vote on a duel: the row holds the sum of the weights and the mean of the outcomes."""
+    place, counted = int(arrivals.row[i]), arrivals.row[i] < history.known[r]
+    if counted:
+        count_row(history, r, place, fit.theta[r], fit.rules.link, -1.0)
+    for j in range(arrivals.dz.shape[1]):  # the row may have been learned with a provisional Δz
+        arrivals.dz[i, j] = history.z[r, j, place]
+    admit(fit, r, arrivals, i)
+    total = history.weight[r, place] + arrivals.weight[i]
+    seen = history.weight[r, place] * history.outcome[r, place] + arrivals.weight[i] * arrivals.outcome[i]
+    history.weight[r, place], history.outcome[r, place] = total, seen / total
+    history.votes[r, place] += 1.0
+    if counted:
+        count_row(history, r, place, fit.theta[r], fit.rules.link, 1.0)
+
+
+@compiled
+def _make_final(history: History, fit: Fit, r: int, arrivals: Arrivals, i: int) -> None:
+    """y of a duel is known: its row, learned with what was predicted, is redone, and W with it."""
+    place, theta, link, kappa = int(arrivals.row[i]), fit.theta[r], fit.rules.link, fit.rules.curvature[r]
+    votes, dz = history.votes[r, place], np.empty(theta.shape[0])
+    count_row(history, r, place, theta, link, -1.0)
+    for j in range(dz.shape[0]):
+        dz[j] = history.z[r, j, place]
+        history.z[r, j, place] = arrivals.dz[i, j]
+    move(fit.arrived, r, dz, -kappa * history.weight[r, place])
+    arrivals.weight[i] = weigh_arrived(fit.weigh, fit, r, arrivals.dz[i], arrivals.weight[i])
+    move(fit.arrived, r, arrivals.dz[i], kappa * votes * arrivals.weight[i])
+    history.weight[r, place], history.leverage[r, place] = votes * arrivals.weight[i], arrivals.leverage[i]
+    count_row(history, r, place, theta, link, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +118,10 @@ class FullMLE:
         return MaximumLikelihood(self, runs, dim, regularisation)
 
 
+ROWS = ("z", "weight", "outcome", "votes", "leverage", "rank")
+"""What is kept of a duel, along the last axis."""
+
+
 class MaximumLikelihood:
     """The state of `FullMLE`: Θ̂, the history, and warm starts for the next solution."""
 
@@ -69,6 +131,7 @@ class MaximumLikelihood:
         count = np.zeros(runs, dtype=np.int64)
         self.history = History(
             z=np.zeros((runs, dim, 64)), weight=np.zeros((runs, 64)), outcome=np.zeros((runs, 64)),
+            votes=np.zeros((runs, 64)), leverage=np.zeros((runs, 64)), rank=np.zeros((runs, 64)),
             scratch=np.zeros((runs, 2, 64)), held=count.copy(), known=count.copy(),
             gradient=np.zeros((runs, dim)), inverse=np.eye(dim) / regularisation[:, None, None],
             passes=count.copy(), tolerance=settings.tolerance, most_passes=settings.most_passes,
@@ -95,9 +158,8 @@ class MaximumLikelihood:
         most = int(past.held.max(initial=0))
         return {
             "theta": self.theta, "held": past.held, "passes": past.passes, "known": past.known,
-            "gradient": past.gradient, "inverse": past.inverse, "z": past.z[..., :most],
-            "weight": past.weight[..., :most], "outcome": past.outcome[..., :most],
-        }  # fmt: skip
+            "gradient": past.gradient, "inverse": past.inverse,
+        } | {name: getattr(past, name)[..., :most] for name in ROWS}  # fmt: skip
 
     def restore(self, state: Snapshot) -> None:
         self.theta[...] = state["theta"]
@@ -106,7 +168,7 @@ class MaximumLikelihood:
         past = self.history = _with_capacity(self.history, self.history.weight.shape[1])
         for name in ("held", "passes", "known", "gradient", "inverse"):
             getattr(past, name)[...] = state[name]
-        for name in ("z", "weight", "outcome"):
+        for name in ROWS:
             getattr(past, name)[..., : state[name].shape[-1]] = state[name]
 
 
@@ -120,6 +182,6 @@ def _with_capacity(past: History, capacity: int) -> History:
         return new
 
     return past._replace(
-        z=widened(past.z), weight=widened(past.weight), outcome=widened(past.outcome),
         scratch=np.zeros((*past.scratch.shape[:-1], capacity)),
-    )  # fmt: skip
+        **{name: widened(getattr(past, name)) for name in ROWS},
+    )

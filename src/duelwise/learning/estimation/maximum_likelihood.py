@@ -38,14 +38,17 @@ CAREFUL = 30  # passes after which only steps down the potential count: the grad
 
 
 class History(NamedTuple):
-    """The votes of R runs, and what the next solution starts from."""
+    """The votes of R runs, a row for each duel, and what the next solution starts from."""
 
     z: Array  # (R, d, capacity) Δz
-    weight: Array  # (R, capacity)
-    outcome: Array  # (R, capacity)
+    weight: Array  # (R, capacity) of all votes on the duel together
+    outcome: Array  # (R, capacity) their mean
+    votes: Array  # (R, capacity) how many they are
+    leverage: Array  # (R, capacity) ‖Δz‖ in V when their weight was fixed
+    rank: Array  # (R, capacity) of the duel among those served of two different candidates, from 1
     scratch: Array  # (R, 2, capacity)
-    held: IntArray  # (R,) votes
-    known: IntArray  # (R,) votes in the gradient
+    held: IntArray  # (R,) rows
+    known: IntArray  # (R,) rows in the gradient
     gradient: Array  # (R, d)
     inverse: Array  # (R, d, d) of the Hessian, roughly
     passes: IntArray  # (R,) over the history so far
@@ -151,23 +154,28 @@ def correct_along(inverse: Array, step: Array, change: Array) -> None:
 
 @compiled
 def solve(history: History, r: int, theta: Array, ridge: float, link: int) -> None:
-    """Solve for run r after votes known … held - 1 were added: theta (d,) is changed in place.
+    """Solve for run r after rows known … held - 1 were added: theta (d,) is changed in place.
 
-    Θ, the gradient there over the first `known` votes and the inverse are warm starts.
+    Θ, the gradient there over the first `known` rows and the inverse are warm starts.
     """
-    gradient, inverse = history.gradient[r], history.inverse[r]
-    d, dz = theta.shape[0], np.empty(theta.shape[0])
     for i in range(history.known[r], history.held[r]):
-        m = 0.0
-        for j in range(d):
-            dz[j] = history.z[r, j, i]
-            m += theta[j] * dz[j]
-        pull = history.weight[r, i] * (mean(link, m) - history.outcome[r, i])
-        for j in range(d):
-            gradient[j] += pull * dz[j]
-        move_inverse(inverse, dz, history.weight[r, i] * slope(link, m))
+        count_row(history, r, i, theta, link, 1.0)
     history.known[r] = history.held[r]
     history.passes[r] += _descend(history, r, theta, ridge, link)
+
+
+@compiled
+def count_row(history: History, r: int, i: int, theta: Array, link: int, sign: float) -> None:
+    """Gradient and inverse with row i of run r in them (sign 1), or without it again (-1)."""
+    gradient, d, dz = history.gradient[r], theta.shape[0], np.empty(theta.shape[0])
+    m = 0.0
+    for j in range(d):
+        dz[j] = history.z[r, j, i]
+        m += theta[j] * dz[j]
+    pull = sign * history.weight[r, i] * (mean(link, m) - history.outcome[r, i])
+    for j in range(d):
+        gradient[j] += pull * dz[j]
+    move_inverse(history.inverse[r], dz, sign * history.weight[r, i] * slope(link, m))
 
 
 @compiled

@@ -10,7 +10,14 @@ import numpy as np
 
 from duelwise.errors import InvalidInput
 from duelwise.learning.core.state import fill_arrays, named_arrays
-from duelwise.learning.post_serving.recursive import absorb_pairs, dense, expect_runs, least_squares
+from duelwise.learning.post_serving.recursive import (
+    absorb_pairs,
+    dense,
+    expect_runs,
+    least_squares,
+    needs_separation,
+    separated,
+)
 from duelwise.randomness import generator
 from duelwise.types import Array, IntArray, Snapshot
 
@@ -40,6 +47,8 @@ class Fourier:
 class FourierModel:
     """The frequencies and coefficients of R runs; frequencies follow from the seed."""
 
+    learns_parts = True
+
     def __init__(
         self, settings: Fourier, runs: Sequence[int], context_dim: int, post_dim: int, seed: int
     ) -> None:
@@ -59,13 +68,20 @@ class FourierModel:
         return expect_runs(self._fit, *dense(_waves(x, self._frequency, self._phase)))
 
     def learn(self, run: IntArray, x: Array, y: Array) -> None:
+        if needs_separation(self._fit.inverse, y):
+            self._separate()
         features = _waves(x, self._frequency[run], self._phase[run])
         absorb_pairs(self._fit, run, *dense(features), np.ascontiguousarray(y))
 
     def snapshot(self) -> Snapshot:
         return {name: value.copy() for name, value in named_arrays(self._fit).items()}
 
+    def _separate(self) -> None:
+        self._fit = self._fit._replace(inverse=separated(self._fit.inverse, self.post_dim))
+
     def restore(self, state: Snapshot) -> None:
+        if state["inverse"].shape[1] > self._fit.inverse.shape[1]:
+            self._separate()
         fill_arrays(self._fit, state)
 
 

@@ -3,6 +3,9 @@
 A run keeps A = (Λ + Σ f fᵀ)⁻¹ and the coefficients B = A Σ f yᵀ, where Λ is the
 prior's precision, so that B is always the exact ridge solution. Features come
 as their nonzeros, (position, value): a spline has few, a dense map has all.
+
+One A serves all outputs while each row is seen whole or not at all. Once single
+values are missing, every output has seen other rows, and has an A of its own.
 """
 
 from __future__ import annotations
@@ -18,14 +21,14 @@ from duelwise.types import Array, IntArray
 class LeastSquares(NamedTuple):
     """A and B of R runs: p features, dy outputs."""
 
-    inverse: Array  # (R, p, p)
+    inverse: Array  # (R, 1 or dy, p, p)
     coefficients: Array  # (R, p, dy)
 
 
 def least_squares(*, runs: int, precision: Array, outputs: int) -> LeastSquares:
     """Nothing seen yet; `precision` Λ (p, p) is the prior's."""
     width = len(precision)
-    inverse = np.empty((runs, width, width))
+    inverse = np.empty((runs, 1, width, width))
     inverse[:] = np.linalg.inv(precision)
     return LeastSquares(inverse, np.zeros((runs, width, outputs)))
 
@@ -35,6 +38,56 @@ def dense(features: Array) -> tuple[IntArray, Array]:
     position = np.empty(features.shape, dtype=np.int64)
     position[...] = np.arange(features.shape[2])
     return position, features
+
+
+def separated(inverse: Array, outputs: int) -> Array:
+    """A of its own for every output, all as they were: (R, 1, p, p) → (R, dy, p, p)."""
+    return np.ascontiguousarray(np.repeat(inverse, outputs, axis=1))
+
+
+def needs_separation(inverse: Array, y: Array) -> bool:
+    """Whether one A for all outputs cannot learn these values exactly: y (n, 2, dy), NaN unknown."""
+    unknown = np.isnan(y)
+    return inverse.shape[1] < y.shape[2] and bool((unknown.any(axis=2) & ~unknown.all(axis=2)).any())
+
+
+@compiled
+def absorb_known(inverse: Array, coefficients: Array, position: IntArray, value: Array, y: Array) -> None:
+    """One pair, of which some of y (2, dy) may be unknown (NaN): inverse (1 or dy, p, p)."""
+    gaps = False
+    for row in range(2):
+        for o in range(y.shape[1]):
+            gaps = gaps or np.isnan(y[row, o])
+    if not gaps and inverse.shape[0] == 1:
+        absorb_rows(inverse[0], coefficients, position, value, y)
+        return
+    for row in range(2):
+        for a in range(inverse.shape[0]):
+            low, high = (0, y.shape[1]) if inverse.shape[0] == 1 else (a, a + 1)
+            if high > low and not np.isnan(y[row, low]):
+                _absorb_row(
+                    inverse[a], coefficients[:, low:high], position[row], value[row], y[row, low:high]
+                )
+
+
+@compiled
+def _absorb_row(inverse: Array, coefficients: Array, position: IntArray, value: Array, y: Array) -> None:
+    """v = Af; B += v(y - fᵀB)ᵀ/(1 + fᵀv); A -= vvᵀ/(1 + fᵀv): one row."""
+    width, v, total = inverse.shape[0], np.zeros(inverse.shape[0]), 1.0
+    for j in range(position.shape[0]):
+        for i in range(width):
+            v[i] += value[j] * inverse[position[j], i]
+    for j in range(position.shape[0]):
+        total += value[j] * v[position[j]]
+    for o in range(y.shape[0]):
+        missed = y[o]
+        for j in range(position.shape[0]):
+            missed -= value[j] * coefficients[position[j], o]
+        for i in range(width):
+            coefficients[i, o] += v[i] * missed / total
+    for i in range(width):
+        for j in range(width):
+            inverse[i, j] -= v[i] * v[j] / total
 
 
 @compiled
@@ -103,4 +156,4 @@ def expect_runs(fit: LeastSquares, position: IntArray, value: Array) -> Array:
 def absorb_pairs(fit: LeastSquares, run: IntArray, position: IntArray, value: Array, y: Array) -> None:
     """Pairs in their order: run (n,), position and value (n, 2, s), y (n, 2, dy)."""
     for i in range(run.shape[0]):
-        absorb_rows(fit.inverse[run[i]], fit.coefficients[run[i]], position[i], value[i], y[i])
+        absorb_known(fit.inverse[run[i]], fit.coefficients[run[i]], position[i], value[i], y[i])

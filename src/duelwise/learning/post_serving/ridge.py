@@ -11,16 +11,16 @@ import numpy as np
 from duelwise.errors import InvalidInput
 from duelwise.learning.core.dispatch import kernel
 from duelwise.learning.core.jit import compiled
-from duelwise.learning.core.roles import absorb, predict
+from duelwise.learning.core.roles import absorb, learns_parts, predict
 from duelwise.learning.post_serving.kernel_model import KernelModel
-from duelwise.learning.post_serving.recursive import absorb_rows, expect, least_squares
+from duelwise.learning.post_serving.recursive import absorb_known, expect, least_squares
 from duelwise.types import Array, IntArray
 
 
 class RidgeState(NamedTuple):
     """Recursive least squares in [1, x]."""
 
-    inverse: Array  # (R, 1 + dx, 1 + dx)
+    inverse: Array  # (R, 1 or dy, 1 + dx, 1 + dx)
     coefficients: Array  # (R, 1 + dx, dy)
 
 
@@ -47,7 +47,13 @@ def predict_line(model: RidgeState, r: int, x: Array, out: Array) -> None:
 def absorb_line(model: RidgeState, r: int, x: Array, y: Array) -> None:
     """Recursive least squares, the first of the pair before the second."""
     position, value = _with_one(x)
-    absorb_rows(model.inverse[r], model.coefficients[r], position, value, y)
+    absorb_known(model.inverse[r], model.coefficients[r], position, value, y)
+
+
+@kernel(learns_parts, RidgeState)
+def each_value_by_itself(model: RidgeState) -> bool:
+    """Least squares take what is there."""
+    return True
 
 
 @dataclass(frozen=True, kw_only=True)

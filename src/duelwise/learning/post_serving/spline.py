@@ -12,16 +12,16 @@ import numpy as np
 from duelwise.errors import InvalidInput
 from duelwise.learning.core.dispatch import kernel
 from duelwise.learning.core.jit import compiled
-from duelwise.learning.core.roles import absorb, predict
+from duelwise.learning.core.roles import absorb, learns_parts, predict
 from duelwise.learning.post_serving.kernel_model import KernelModel
-from duelwise.learning.post_serving.recursive import absorb_rows, expect, least_squares
+from duelwise.learning.post_serving.recursive import absorb_known, expect, least_squares
 from duelwise.types import Array, IntArray
 
 
 class SplineState(NamedTuple):
     """Recursive least squares in hats on a grid."""
 
-    inverse: Array  # (R, p, p)
+    inverse: Array  # (R, 1 or dy, p, p)
     coefficients: Array  # (R, p, dy)
     low: float
     high: float
@@ -60,7 +60,13 @@ def predict_spline(model: SplineState, r: int, x: Array, out: Array) -> None:
 def absorb_spline(model: SplineState, r: int, x: Array, y: Array) -> None:
     """Recursive least squares, the first of the pair before the second."""
     position, value = hats(x, model.low, model.high, model.knots)
-    absorb_rows(model.inverse[r], model.coefficients[r], position, value, y)
+    absorb_known(model.inverse[r], model.coefficients[r], position, value, y)
+
+
+@kernel(learns_parts, SplineState)
+def each_value_by_itself(model: SplineState) -> bool:
+    """Least squares take what is there."""
+    return True
 
 
 @dataclass(frozen=True, kw_only=True)

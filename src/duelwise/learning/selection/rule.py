@@ -36,6 +36,10 @@ class Noise:
         """(R, K) standard Gumbel."""
         return self._drawn("gumbel", arms, lambda g, rounds: g.gumbel(size=(rounds, arms))).at(round)
 
+    def normal(self, round: int, count: int) -> Array:
+        """(R, count) standard normal."""
+        return self._drawn("normal", count, lambda g, rounds: g.standard_normal((rounds, count))).at(round)
+
     def coin(self, round: int) -> Array:
         """(R, 1) uniform on [0, 1), one for each run."""
         return self._drawn("coin", 1, lambda g, rounds: g.random((rounds, 1))).at(round)
@@ -73,7 +77,9 @@ class CompiledSelection(Selection, Protocol):
 class Perturbed(Protocol):
     """A rule that adds noise to utilities."""
 
-    def perturbation(self, noise: Noise, round: int, arms: int) -> Array: ...  # (R, K)
+    def perturbation(
+        self, noise: Noise, round: int, arms: int
+    ) -> Array: ...  # (R, K), or as many as it needs
 
 
 def noise_of(rule: Selection, noise: Noise, rounds: Sequence[int], arms: int) -> Array:

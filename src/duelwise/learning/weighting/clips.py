@@ -9,14 +9,14 @@ at serving and on arrival; ∞ leaves the vote as it is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from duelwise.learning.core.dispatch import kernel
 from duelwise.learning.core.equations import adaptive_weight, leverage
 from duelwise.learning.core.pending import Pending
-from duelwise.learning.core.roles import reweigh, weigh_arrived, weigh_observed
+from duelwise.learning.core.roles import weigh_arrived, weigh_observed
 from duelwise.learning.core.state import Fit
 from duelwise.learning.weighting.weighting import per_run
 from duelwise.types import Array
@@ -41,12 +41,6 @@ def clipped_on_arrival(clips: Clips, fit: Fit, r: int, dz: Array, weight: float)
     if clips.arrived[r] < np.inf:
         return weight * adaptive_weight(leverage(dz, fit.arrived.inverse[r]), clips.arrived[r])
     return weight
-
-
-@kernel(reweigh, Clips)
-def never_again(clips: Clips, r: int, history: Any) -> bool:
-    """A clipped weight is for life."""
-    return False
 
 
 @dataclass(frozen=True, kw_only=True)

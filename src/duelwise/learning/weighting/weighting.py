@@ -14,7 +14,10 @@ class Weighting(Protocol):
     """How much votes count: the frozen configuration."""
 
     def start(self, runs: int) -> Any:
-        """Its state, with kernels for `weigh_observed`, `weigh_arrived` and `reweigh`."""
+        """Its state, with a kernel for `weigh_observed`, and for the other roles it minds.
+
+        What it remembers of a run, beyond its settings, stands in a tuple of arrays named `memory`.
+        """
         ...
 
 

@@ -1,0 +1,262 @@
+"""A learner behind its ranges: it sees every feature in units of its range and never outside its bounds.
+
+While ranges are learned, what happened is kept in raw numbers, and a new range folds it all again: the
+state is what it would be had the new range held from the start. Once they are settled the units stay,
+the raw numbers are dropped, and a wider range only lets later values further out.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from duelwise.learning import validation
+from duelwise.learning.apply import apply
+from duelwise.learning.learner import DuelingLearner, Learned
+from duelwise.learning.scaling.range_learning import estimated, widened
+from duelwise.learning.scaling.ranges import Ranges
+from duelwise.learning.scaling.raw_history import RawHistory, spread_of_pairs, stacked
+from duelwise.types import (
+    Array,
+    BoolArray,
+    Contexts,
+    Duel,
+    Event,
+    Forgotten,
+    IntArray,
+    Served,
+    Snapshot,
+    Taught,
+    Votes,
+)
+
+LEARNING_ASKS = 512  # after which ranges settle,
+LEARNING_CONTEXTS = 256  # if so many contexts were seen,
+LONGEST_ASKS = 4096  # but after these at the latest,
+LONGEST_EVENTS = 4 * LONGEST_ASKS  # or these: what is kept in raw numbers is bounded
+RECENT = 256  # asks and contexts that a wider range is judged by
+SHARE = "scaling."  # of a snapshot's names
+
+
+class Ranging(NamedTuple):
+    """Ranges to go over to, and whether their units are for good."""
+
+    ranges: Ranges
+    settled: bool
+
+
+class ScaledLearner:
+    """Raw numbers outside, units within ±reach inside.
+
+    `learned` (d,) marks the features whose range is learned; the others keep theirs. When ranges are
+    `due`, whoever holds the learner goes over to them with `rescale`, and may record it.
+    """
+
+    def __init__(self, make: Callable[[], DuelingLearner], ranges: Ranges, *, learned: BoolArray) -> None:
+        self._make, self.learner = make, make()
+        self.runs, self.context_dim = self.learner.runs, self.learner.context_dim
+        self.post_dim = self.learner.post_dim
+        self.learned, self._learns = learned, bool(learned.any())
+        self.settled = not self._learns
+        self.asks, self.next_due = 0, 1
+        self.clamped: IntArray = np.zeros((self.runs, len(learned)), np.int64)
+        self._history = RawHistory(runs=self.runs, context_dim=self.context_dim, post_dim=self.post_dim)
+        self._recent_offers: deque[Array] = deque(maxlen=RECENT)  # (R, 2, dx) each
+        self._recent_contexts: deque[Array] = deque(maxlen=RECENT)  # (R, 2, dy) each
+        self._set(ranges)
+
+    def _set(self, ranges: Ranges) -> None:
+        self.ranges: Ranges = ranges
+        self._x = ranges.part(0, self.context_dim)
+        self._y = ranges.part(self.context_dim, len(self.learned))
+
+    @property
+    def round(self) -> int:
+        """The round that the next duel will have."""
+        return self.learner.round
+
+    @property
+    def theta(self) -> Array:
+        """(R, d) Θ̂ for the features' own numbers."""
+        return self.learner.theta / self.ranges.half
+
+    @property
+    def votes(self) -> IntArray:
+        """(R,) learned so far."""
+        return self.learner.votes
+
+    def choose(self, x: Array) -> Duel:
+        """The learner's pair of raw x (R, K, dx), and while ranges are learned what was offered."""
+        x = validation.candidates(x, runs=self.runs, context_dim=self.context_dim)
+        chosen = self.learner.choose(self._x.scaled(x))
+        pair = x[np.arange(self.runs)[:, None], chosen.arms]
+        return Duel(chosen.round, chosen.arms, pair, self._y.raw(chosen.predicted), self.offered(x))
+
+    def offered(self, x: Array) -> Array | None:
+        """(R, 2, dx) least and greatest of x (R, K, dx) by feature; None once ranges have settled."""
+        return None if self.settled else _spread(x)
+
+    def beyond(self, x: Array) -> BoolArray:
+        """(R, dx) the features of which some raw candidate of x (R, K, dx) is clamped."""
+        return np.logical_or.reduce(self._x.outside(self._x.units(x)), axis=1)
+
+    def predict(self, x: Array) -> Array:
+        """What φ̂ expects of raw x (R, K, dx), in raw numbers; the centre where it expects no number."""
+        units = self.learner.post_serving.predict(self._x.scaled(x))
+        return self._y.raw(np.where(np.isfinite(units), units, 0.0))
+
+    def serve(self, duel: Duel) -> None:
+        """Register a duel. One whose x is NaN only counts its round: it teaches nothing."""
+        if self._learns:
+            duel = duel if duel.offered is not None else duel._replace(offered=_spread(duel.x))
+        self._let_happen(duel)
+        self.asks += 1
+        if self._learns and self.settled and duel.offered is not None:
+            self._recent_offers.append(duel.offered)
+
+    def observe(self, contexts: Contexts) -> Learned:
+        """What became known of some duels; NaN is not known yet."""
+        learned = self._let_happen(contexts)
+        if self._learns and self.settled:
+            self._recent_contexts.append(spread_of_pairs(contexts, runs=self.runs))
+        return learned
+
+    def teach(self, run: IntArray, x: Array, y: Array) -> None:
+        """φ̂ alone learns from pairs x (n, 2, dx), y (n, 2, dy), NaN where y is not known."""
+        self._let_happen(Taught(run, x, y))
+
+    def waits_for_context(self, run: int, round: int) -> bool:
+        """Whether some of y of this duel is still to come."""
+        return self.learner.waits_for_context(run, round)
+
+    def expected_context(self, run: int, round: int) -> Array:
+        """(2, dy) what φ̂ now expects, in raw numbers, where y is not known; NaN where it is."""
+        return self._y.of(np.array([run])).raw(self.learner.expected_context(run, round)[None])[0]
+
+    def tell(self, votes: Votes) -> Learned:
+        """Outcomes arrive."""
+        return self._let_happen(votes)
+
+    def forget(self, run: int, round: int) -> None:
+        """A duel waits for its vote no longer."""
+        self._let_happen(Forgotten(run, round))
+
+    def served(self, round: int) -> Served:
+        """What is known of a duel that still waits for its vote, in the learner's units."""
+        return self.learner.served(round)
+
+    def _let_happen(self, event: Event) -> Learned:
+        learned = self._fold(event)
+        if not self.settled:
+            self._history.events.append(event)
+        return learned
+
+    def _fold(self, event: Event) -> Learned:
+        """Let the event happen in units, and count by feature what is clamped."""
+        if isinstance(event, Duel):
+            x, predicted = self._x.units(event.x), self._y.scaled(event.predicted)
+            duel = event._replace(x=_middle(self._x.clamped(x)), predicted=_middle(predicted))
+            learned = apply(self.learner, duel)
+            self.clamped[:, : self.context_dim] += self._x.outside(x).sum(axis=1)
+            return learned
+        if isinstance(event, Contexts):
+            ranges = self._y.of(event.run)
+            y = ranges.units(event.y)
+            learned = apply(self.learner, event._replace(y=ranges.clamped(y)))
+            np.add.at(self.clamped[:, self.context_dim :], event.run, ranges.outside(y).sum(axis=1))
+            return learned
+        if isinstance(event, Taught):
+            y = self._y.of(event.run).scaled(event.y)
+            event = event._replace(x=self._x.of(event.run).scaled(event.x), y=y)
+        return apply(self.learner, event)
+
+    # -- ranges -------------------------------------------------------------------------
+
+    @property
+    def due_now(self) -> bool:
+        """Whether the asks have doubled since ranges were last looked at, or no more can be kept."""
+        return self._learns and (self.asks >= self.next_due or self._is_full)
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._history.events) >= LONGEST_EVENTS
+
+    def due(self) -> Ranging | None:
+        """The ranges to go over to, each time the asks have doubled; None until then."""
+        if not self.due_now:
+            return None
+        if self.settled:
+            offers = stacked(self._recent_offers, (self.runs, 2, self.context_dim))
+            contexts = stacked(self._recent_contexts, (self.runs, 2, self.post_dim))
+            return Ranging(widened(self.ranges, self.learned, offers, contexts), settled=True)
+        offers, contexts = self._history.offers(), self._history.contexts()
+        enough = self.asks >= LEARNING_ASKS and len(contexts) >= (LEARNING_CONTEXTS if self.post_dim else 0)
+        ranges = estimated(self.ranges, self.learned, offers, contexts)
+        return Ranging(ranges, settled=enough or self._is_full or self.asks >= LONGEST_ASKS)
+
+    def rescale(self, ranging: Ranging) -> None:
+        """Go over to other ranges: fold all again while they are learned, later only move the bounds."""
+        self._set(ranging.ranges)
+        while self.next_due <= self.asks:
+            self.next_due *= 2
+        if self.settled:
+            return
+        self.learner = self._make()
+        self.clamped[...] = 0
+        for event in self._history.events:
+            self._fold(event)
+        if ranging.settled:
+            self.settled = True
+            self._history.events.clear()
+
+    # -- keeping ------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """The learner's state, the ranges, and what they are learned from."""
+        counts = np.array([self.asks, self.next_due, self.settled], np.int64)
+        own = self.ranges._asdict() | {
+            "counts": counts, "clamped": self.clamped,
+            "recent_offers": stacked(self._recent_offers, (self.runs, 2, self.context_dim)),
+            "recent_contexts": stacked(self._recent_contexts, (self.runs, 2, self.post_dim)),
+        }  # fmt: skip
+        own |= {f"history.{name}": array for name, array in self._history.snapshot().items()}
+        return self.learner.snapshot() | {SHARE + name: np.array(array) for name, array in own.items()}
+
+    def restore(self, state: Snapshot) -> None:
+        """Take over a snapshot of a learner with the same settings."""
+        own = {name.removeprefix(SHARE): array for name, array in state.items() if name.startswith(SHARE)}
+        self.learner.restore({name: array for name, array in state.items() if not name.startswith(SHARE)})
+        self.asks, self.next_due = int(own["counts"][0]), int(own["counts"][1])
+        self.settled = bool(own["counts"][2])
+        self.clamped = own["clamped"].copy()
+        self._recent_offers = deque(own["recent_offers"], maxlen=RECENT)
+        self._recent_contexts = deque(own["recent_contexts"], maxlen=RECENT)
+        history = {
+            name.removeprefix("history."): array for name, array in own.items() if name.startswith("history.")
+        }
+        self._history.restore(history)
+        self._set(Ranges(*(own[name].copy() for name in Ranges._fields)))
+
+
+class SelfScaledLearner(ScaledLearner):
+    """Goes over to ranges that are due by itself: for a laboratory, where no log has to say so."""
+
+    def serve(self, duel: Duel) -> None:
+        """Register a duel."""
+        super().serve(duel)
+        ranging = self.due()
+        if ranging is not None:
+            self.rescale(ranging)
+
+
+def _spread(x: Array) -> Array:
+    """(R, 2, dx) the least and the greatest of x (R, K, dx)."""
+    return np.stack((x.min(axis=1), x.max(axis=1)), axis=1)
+
+
+def _middle(units: Array) -> Array:
+    """What is not a number stands in the middle of its range: there both of a pair are alike."""
+    return np.where(np.isnan(units), 0.0, units)
