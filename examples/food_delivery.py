@@ -69,7 +69,7 @@ def main(url: str = "http://127.0.0.1:8000", *, evenings: int = 10, orders: int 
     for number, joy in enumerate(joys, start=1):
         print(f"evening {number}: average joy {joy:.2f}")
     for one in report["coefficients"]:
-        print(f"{one['feature']:>10} {one['estimate']:+.2f} ± {one['uncertainty']:.2f}")
+        print(f"{one['feature']:>10} {one['estimate']:+.2f} ± {one['standard_error']:.2f}")
     print(f"{report['pending']} customers have not answered yet")
     return joys
 
