@@ -30,6 +30,7 @@ Id = Annotated[str, Meta(pattern=ID_PATTERN)]
 FeatureName = Annotated[str, Meta(pattern=FEATURE_PATTERN)]
 Ticket = Annotated[str, Meta(pattern=TICKET_PATTERN)]
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+Numbers = list[Number] | dict[str, Number]
 Features = list[Number] | dict[str, Number | str | list[Number]]
 """In the order of the stream's names, or by name; levels and vectors where the stream encodes them."""
 Known = list[Number | None] | dict[str, Number | None] | None
@@ -181,11 +182,11 @@ class RetractItem(Body, tag_field="op", tag="retract"):
 class ImportItem(Body, kw_only=True, tag_field="op", tag="import"):
     """A past duel, decided elsewhere, in a batch."""
 
-    left: Features
-    right: Features
+    left: Numbers
+    right: Numbers
     winner: Literal["left", "right", "tie"]
-    left_context: Features = []
-    right_context: Features = []
+    left_context: Numbers = []
+    right_context: Numbers = []
     source: Id | None = None
     event_id: Id | None = None
 
