@@ -25,7 +25,6 @@ def main(path: str = "headlines.db", readers: int = 60) -> dict[str, float]:
     settings = StreamSettings(
         context_dim=3,
         feature_names=("words", "question", "number"),
-        options={"clip": 1.0},  # nobody lies here: let votes count in full
     )
     with DecisionStream.create(f"sqlite:///{path}", "headlines", settings) as stream:
         for _ in range(readers):
@@ -35,7 +34,7 @@ def main(path: str = "headlines.db", readers: int = 60) -> dict[str, float]:
         report = stream.report()
     print(f"{report.counts['told']} votes learned")
     for one in report.coefficients:
-        print(f"{one.feature:>10} {one.estimate:+.2f} ± {one.uncertainty:.2f}")
+        print(f"{one.feature:>10} {one.estimate:+.2f} ± {one.standard_error:.2f}")
     return {one.feature: one.estimate for one in report.coefficients}
 
 

@@ -102,7 +102,7 @@ def main(folder: str, path: str = "answers.db") -> tuple[Report, list[bool]]:
     print(f"{report.counts['told']} votes learned; of the last {len(judged)} without ties "
           f"{sum(judged)} were foreseen")  # fmt: skip
     for item in report.coefficients:
-        print(f"{item.feature:>18} {item.estimate:+.2f} ± {item.uncertainty:.2f}")
+        print(f"{item.feature:>18} {item.estimate:+.2f} ± {item.standard_error:.2f}")
     for source in report.down_weighted_sources[:5]:
         print(f"{source.source:>18} {source.votes} votes, mean weight {source.mean_weight:.2f}")
     return report, judged

@@ -45,7 +45,7 @@ print(report.counts)
 
 # %%
 for one in report.coefficients:
-    print(f"{one.feature:10} {one.estimate:+.2f} ± {one.uncertainty:.2f}")
+    print(f"{one.feature:10} {one.estimate:+.2f} ± {one.standard_error:.2f}")
 
 # %%
 learned = np.array([one.estimate for one in report.coefficients])

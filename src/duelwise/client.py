@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Self, TypedDict, cast
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from . import errors  # relative: the same file is the package duelwise_client, which needs nothing else
 
@@ -40,6 +40,7 @@ ERRORS: dict[str, type[errors.DuelwiseError]] = {
     "too-large": errors.TooLarge,
     "unknown-stream": errors.UnknownStream,
     "unknown-ticket": errors.UnknownTicket,
+    "unknown-item": errors.UnknownItem,
     "conflict": errors.Conflict,
     "expired": errors.Expired,
     "unauthorised": errors.Unauthorised,
@@ -52,6 +53,7 @@ ERRORS: dict[str, type[errors.DuelwiseError]] = {
 }
 RETRIES = 4  # with the waits below, about three seconds in all
 FIRST_WAIT = 0.2  # seconds; doubled each time, and spread so that clients do not come back together
+ITEMS_AT_ONCE = 500  # of a catalogue, in one request
 LONGEST_WAIT = 60.0  # however long the service asks for
 FINAL = ("read-only", "damaged", "broken-stream")  # 503s that no waiting will cure
 PASSING = (429, 502, 503, 504)
@@ -162,6 +164,16 @@ class Client:
             self._sleep(max(wanted, FIRST_WAIT * 2**attempt * (0.5 + secrets.randbelow(1000) / 1000)))
         raise AssertionError("the last attempt returns or raises")
 
+    def content(self, path: str) -> bytes:
+        """The bytes of a file."""
+        try:
+            response = self._http.get(path)
+        except httpx.TransportError as error:
+            raise self._no_answer(error) from error
+        if not response.is_success:
+            raise error_of(response)
+        return response.content
+
     def lines(self, path: str) -> Iterator[str]:
         """The lines of a long answer, as they arrive."""
         try:
@@ -189,12 +201,19 @@ class RemoteStream:
         self._path = f"/v1/streams/{quote(name, safe='')}"
 
     def ask(
-        self, candidates: Sequence[Candidate], *, event_id: str | None = None, votes_wanted: int | None = None
-    ) -> Duel:
-        """Two of the candidates to show. An `event_id` is made up where none is given.
+        self, candidates: Sequence[Candidate] | None = None, *, ids: Sequence[str] | None = None,
+        group: str | None = None, event_id: str | None = None, votes_wanted: int | None = None,
+    ) -> Duel:  # fmt: skip
+        """Two to show: of the candidates, of items by id or group, or of all items where none is named.
 
-        With `votes_wanted` as many raters may vote on the duel, each with a source of its own.
+        An `event_id` is made up where none is given. With `votes_wanted` as many raters may vote on the
+        duel, each with a source of its own.
         """
+        if candidates is None:
+            named: dict[str, JSON] = {"event_id": event_id or uuid.uuid4().hex}
+            given = {"ids": None if ids is None else list(ids), "group": group, "votes_wanted": votes_wanted}
+            named |= {name: cast("JSON", value) for name, value in given.items() if value is not None}
+            return _duel(self._client.request("POST", f"{self._path}/ask", named))
         offered: list[JSON] = [
             {"id": one["id"], "features": _features(one["features"], f"candidate {number} ({one['id']!r})")}
             for number, one in enumerate(candidates)
@@ -302,6 +321,60 @@ class RemoteStream:
     def export(self) -> Iterator[str]:
         """The log, one line of JSON for each event."""
         return self._client.lines(f"{self._path}/export")
+
+    def put_items(self, items: Sequence[Mapping[str, JSON]]) -> dict[str, JSON]:
+        """Add items to the catalogue or change them; returns how many were added, changed, the same."""
+        total: dict[str, JSON] = {"added": 0, "changed": 0, "same": 0}
+        for start in range(0, len(items), ITEMS_AT_ONCE):
+            some = [dict(item) for item in items[start : start + ITEMS_AT_ONCE]]
+            done = self._client.request("PUT", f"{self._path}/items", {"items": cast("list[JSON]", some)})
+            total = {name: cast("int", total[name]) + cast("int", done[name]) for name in total}
+        return total
+
+    def items(
+        self, *, group: str | None = None, after: str | None = None, limit: int = 100
+    ) -> dict[str, JSON]:
+        """A page of the catalogue."""
+        given = {"group": group, "after": after, "limit": str(limit)}
+        query = urlencode({name: value for name, value in given.items() if value is not None})
+        return self._client.request("GET", f"{self._path}/items?{query}")
+
+    def withdraw_items(self, ids: Sequence[str]) -> int:
+        """Offer these items no longer; returns how many."""
+        return cast(
+            "int", self._client.request("POST", f"{self._path}/items/withdraw", {"ids": list(ids)})["changed"]
+        )
+
+    def rank(self, **wanted: JSON) -> dict[str, JSON]:
+        """Candidates, ids, a group or all items in order; also adjust, limit."""
+        return self._client.request("POST", f"{self._path}/rank", wanted)
+
+    def best(self, **wanted: JSON) -> dict[str, JSON]:
+        """The one to serve without a duel."""
+        return self._client.request("POST", f"{self._path}/best", wanted)
+
+    def raters(self) -> list[dict[str, JSON]]:
+        """What is known of every source."""
+        answer = self._client.request("GET", f"{self._path}/raters")
+        return cast("list[dict[str, JSON]]", answer["raters"])
+
+    def hold(self, source: str) -> bool:
+        """The votes of a source shall not count until it is released."""
+        answer = self._client.request("POST", f"{self._path}/raters/hold", {"source": source})
+        return cast("bool", answer["changed"])
+
+    def release(self, source: str) -> bool:
+        """The votes of a source shall count again."""
+        answer = self._client.request("POST", f"{self._path}/raters/release", {"source": source})
+        return cast("bool", answer["changed"])
+
+    def votes(self, format: str = "csv") -> bytes:
+        """Every vote that counts, as a file: csv, parquet, jsonl or preferences."""
+        return self._client.content(f"{self._path}/votes?{urlencode({'format': format})}")
+
+    def audit(self) -> dict[str, JSON]:
+        """What every vote counts for, and whether a group of voters is held back or outvoted."""
+        return self._client.request("GET", f"{self._path}/audit")
 
     def _ticket(self, ticket: str) -> str:
         return f"{self._path}/tickets/{quote(ticket, safe='')}"

@@ -42,6 +42,10 @@ class UnknownTicket(DuelwiseError, LookupError):
     """A ticket that this stream never gave out."""
 
 
+class UnknownItem(DuelwiseError, LookupError):
+    """An item or a group that the catalogue of the stream does not have."""
+
+
 class Conflict(DuelwiseError):
     """What is asked contradicts what is already recorded. Nothing was changed."""
 

@@ -72,6 +72,12 @@ class StreamFields:
     seed: int = _setting(0, help="Of the order on screen and of random pairs.")
     random_share: float = _setting(0.0, help="ε: the share of duels whose pair is drawn at random.")
     keep_candidates: bool = _setting(False, help="Record the whole candidate set of every duel.")
+    goal: str = _setting("serve", help="serve: little regret. settle: find the best with few votes.")
+    top: int = _setting(1, help="How many of the best a stream that settles looks for.")
+    encodings: Mapping[str, JSON] = field(
+        default_factory=dict[str, JSON],
+        metadata={"help": 'Features that are no numbers, as {"model": ["a", "b"]}: indicators, projections.'},
+    )
     ranges: Mapping[str, JSON] = field(
         default_factory=dict[str, JSON],
         metadata={"help": 'Of features by name, as {"price": [0, 100]}; learned where not given.'},

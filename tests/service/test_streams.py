@@ -23,9 +23,10 @@ def test_the_same_stream_again_is_found_and_another_refused(http: httpx.Client) 
 def test_every_setting_reaches_the_stream(http: httpx.Client) -> None:
     wanted = {
         "context_dim": 2, "post_dim": 1, "recipe": "rcdb", "options": {"exploration_width": 0.3},
-        "feature_names": ["a", "b", "c"], "vote_ttl_seconds": 60.0, "votes_wanted": 2,
-        "context_ttl_seconds": 30.0, "seed": 5, "random_share": 0.25,
-        "keep_candidates": True, "ranges": {"a": [0.0, 9.0]}, "edition": 2,
+        "feature_names": ["b=u", "b=v", "c"], "vote_ttl_seconds": 60.0, "seed": 5, "random_share": 0.25,
+        "keep_candidates": True,
+        "context_ttl_seconds": 30.0, "votes_wanted": 2, "ranges": {"c": [0.0, 9.0]}, "edition": 2,
+        "goal": "settle", "top": 2, "encodings": {"b": ["u", "v"]},
     }  # fmt: skip
     assert set(wanted) == {one.name for one in setting_fields()}
     assert http.post("/v1/streams", json={"name": "all", **wanted}).json()["settings"] == wanted

@@ -329,7 +329,7 @@ def test_the_report_tells_what_happened(stream, clock: Clock, rng):
     assert report.oldest_pending_seconds == 30
     assert sum(report.weight_histogram) == counts["told"]
     assert [one.feature for one in report.coefficients] == ["price", "stars", "way", "y0", "y1"]
-    assert all(one.uncertainty > 0 for one in report.coefficients)
+    assert all(one.standard_error > 0 for one in report.coefficients)
     assert report.log_det_served > report.log_det_arrived > 0
     weights = [vote.weight for vote in report.down_weighted_votes]
     assert weights == sorted(weights)

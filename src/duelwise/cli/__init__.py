@@ -9,13 +9,14 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from duelwise.cli import advise, bench, demo, listing, reproduce, run, serve, streams, theory
+from duelwise.cli import advise, answers, bench, demo, listing, reproduce, run, serve, streams, theory
 from duelwise.cli.app import app, furnish
 from duelwise.cli.interrupting import STOPPED
 from duelwise.errors import Conflict, DuelwiseError, InvalidInput, UnknownStream
 
 __all__ = [
     "advise",
+    "answers",
     "app",
     "bench",
     "demo",

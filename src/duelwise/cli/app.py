@@ -22,6 +22,7 @@ ROOMS = {
     "theory": RESEARCH,
     "advise": RESEARCH,
     "streams": STREAMS,
+    "answers": STREAMS,
     "serve": SERVICE,
 }
 """The room of every command, by the module that defines it."""

@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from duelwise.errors import DuelwiseError
 from duelwise.service import metrics, openapi, schemas
+from duelwise.service.answer_routes import AnswerRoutes
 from duelwise.service.duel_routes import DuelRoutes
 from duelwise.service.homes import Homes
 from duelwise.service.pages import page_routes
@@ -43,6 +44,7 @@ class Application(Starlette):
         self.endpoints = [
             *DuelRoutes(service).endpoints(),
             *StreamRoutes(service).endpoints(),
+            *AnswerRoutes(service).endpoints(),
             *_watching(service, homes),
         ]
         homes.serve(self.endpoints)

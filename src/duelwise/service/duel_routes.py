@@ -6,10 +6,12 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import UNSET
 from msgspec.json import Decoder
 
 from duelwise.errors import DuelwiseError, InvalidInput, TooLarge
 from duelwise.service import schemas
+from duelwise.service.answer_routes import chosen_of
 from duelwise.service.decoding import decode
 from duelwise.service.lanes import Lane
 from duelwise.service.problems import Reply, problem
@@ -110,6 +112,8 @@ class DuelRoutes:
         return json_reply(schemas.BatchAnswer(results))
 
     def _ask_of(self, body: schemas.AskBody, lane: Lane) -> Ask:
+        if body.candidates is UNSET or body.ids is not UNSET or body.group is not UNSET:
+            return Ask(chosen_of(body.candidates, body.ids, body.group), body.event_id)
         limit = self._service.settings.candidate_limit
         if len(body.candidates) > limit:
             raise TooLarge(
@@ -149,7 +153,8 @@ def _candidates(offered: list[schemas.Candidate], lane: Lane) -> CandidateSet:
     names = lane.names["features"]
     if x.shape == (len(ids), len(names)) and len(set(ids)) == len(ids):
         return CandidateSet(x, ids)
-    return read_candidates([{"id": one.id, "features": one.features} for one in offered], names)
+    records = [{"id": one.id, "features": one.features} for one in offered]
+    return read_candidates(records, names, lane.stream.settings.encoder)
 
 
 def _check_ids(ids: Sequence[str]) -> None:

@@ -56,6 +56,10 @@ def _operation(endpoint: Endpoint) -> Document:
             {"name": given, "in": "path", "required": True, "schema": {"type": "string", "pattern": pattern}}
             for given, pattern in PARAMETERS.items()
             if f"{{{given}}}" in endpoint.path
+        ]
+        + [
+            {"name": given, "in": "query", "required": False, "schema": {"type": "string"}}
+            for given in endpoint.query
         ],
         "responses": _responses(endpoint),
     }

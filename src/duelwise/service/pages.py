@@ -1,4 +1,4 @@
-"""Pages for people: the state of every stream, and the interface. No script, no network.
+"""Pages for people: the state of every stream, one stream, and the interface. No network.
 
 A page is a template and a function that gathers what it shows from the streams' own
 reports; `create_app` mounts whatever `PAGES` lists.
@@ -17,6 +17,7 @@ from starlette.routing import Route
 from duelwise.errors import Unauthorised
 from duelwise.service.schemas import BrokenStream, StreamAnswer
 from duelwise.service.service import Service
+from duelwise.service.stream_page import gather
 
 Content = Callable[[Service, Request], Awaitable[dict[str, object]]]
 
@@ -37,6 +38,17 @@ async def status(service: Service, request: Request) -> dict[str, object]:
     }
 
 
+async def one_stream(service: Service, request: Request) -> dict[str, object]:
+    """The answers of one stream: board, charts, raters; `?adjust=` holds features equal."""
+    name: str = request.path_params["name"]
+    address = request.client.host if request.client else ""
+    await service.guard.check(address, dict(request.scope["headers"]), "read", name, filtered=False)
+    adjust = [feature for feature in request.query_params.getlist("adjust") if feature]
+    lane = await service.streams.lane(name)
+    shown = await service.streams.run(lambda: gather(lane.stream, adjust))
+    return {"shown": shown, "adjust": adjust}
+
+
 async def interface(_service: Service, request: Request) -> dict[str, object]:
     """The OpenAPI document in words."""
     document: dict[str, Any] = request.app.openapi()
@@ -45,6 +57,7 @@ async def interface(_service: Service, request: Request) -> dict[str, object]:
 
 PAGES: dict[str, tuple[str, Content]] = {
     "/": ("status.html", status),
+    "/streams/{name}": ("stream.html", one_stream),
     "/docs": ("docs.html", interface),
 }
 

@@ -73,6 +73,10 @@ KINDS: dict[type[Exception], Kind] = {
         404, "unknown-ticket", "This stream never gave out such a ticket",
         "Use the ticket exactly as the answer to an ask gave it, on the stream that gave it.",
     ),
+    errors.UnknownItem: Kind(
+        404, "unknown-item", "There is no such item or group",
+        "Nothing was changed. GET the stream's items to see what it has; PUT adds some.",
+    ),
     errors.Conflict: Kind(
         409, "conflict", "The request contradicts what is recorded",
         "Nothing was changed. GET the ticket or the stream to see what is recorded.",

@@ -37,7 +37,7 @@ class Call(NamedTuple):
 
     name: str = ""  # of the stream
     ticket: str = ""
-    body: bytes = b""
+    body: bytes = b""  # or what stands behind the question mark, where that is asked for
     key: KeyRow | None = None
 
 
@@ -60,6 +60,7 @@ class Endpoint(NamedTuple):
     media_type: str = JSON_TYPE
     filtered: bool = False  # the answer holds only what the key may see
     at_home: bool = False  # the process that decides for the stream answers
+    query: Sequence[str] = ()  # parameters behind a question mark; they come where a body would
 
 
 Perform = Callable[[Endpoint, Call], Coroutine[Any, Any, Reply | Response]]
@@ -133,7 +134,8 @@ class Table:
                 client[0] if client else "", headers, endpoint.role, name or None, filtered=endpoint.filtered
             )
         if endpoint.body is None or (endpoint.body_optional and _has_no_body(headers)):
-            return await self._perform(endpoint, Call(name, ticket, b"", key))
+            asked = scope["query_string"] if endpoint.query else b""
+            return await self._perform(endpoint, Call(name, ticket, asked, key))
         held = self._hold(headers)
         try:
             body = await read_body(receive, headers, self._body_limit)
@@ -164,7 +166,7 @@ def _pattern(segments: Sequence[str]) -> tuple[str, ...]:
     """The segments of a path (the first is empty) with the parameters left out."""
     if len(segments) < 4:
         return tuple(segments)
-    if len(segments) < 6:
+    if len(segments) < 6 or segments[4] != "tickets":
         return (segments[1], segments[2], *segments[4:])
     return (segments[1], segments[2], segments[4], "", *segments[6:])
 

@@ -30,8 +30,9 @@ Id = Annotated[str, Meta(pattern=ID_PATTERN)]
 FeatureName = Annotated[str, Meta(pattern=FEATURE_PATTERN)]
 Ticket = Annotated[str, Meta(pattern=TICKET_PATTERN)]
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
-Features = list[Number] | dict[str, Number]
-"""In the order of the stream's names, or by name."""
+Numbers = list[Number] | dict[str, Number]
+Features = list[Number] | dict[str, Number | str | list[Number]]
+"""In the order of the stream's names, or by name; levels and vectors where the stream encodes them."""
 Known = list[Number | None] | dict[str, Number | None] | None
 """The same, null or left out where something is not known yet."""
 Winner = Literal["left", "right", "tie", "skip"]
@@ -55,13 +56,15 @@ _BOUNDS: dict[str, Meta] = {
     "vote_ttl_seconds": Meta(gt=0),
     "seed": Meta(ge=0, le=2**63 - 1),
     "random_share": Meta(ge=0, le=1),
+    "top": Meta(ge=1),
     "edition": Meta(ge=1),
 }
 """What a setting's type does not say of it."""
 
 _WRITTEN: dict[type, Any] = {tuple: list[FeatureName], Mapping: dict[str, Any]}
 _WRITTEN_BY_NAME: dict[str, Any] = {
-    "ranges": dict[FeatureName, Annotated[list[Number], Meta(min_length=2, max_length=2)]]
+    "goal": Literal["serve", "settle"],
+    "ranges": dict[FeatureName, Annotated[list[Number], Meta(min_length=2, max_length=2)]],
 }
 
 
@@ -105,10 +108,12 @@ class Candidate(Body):
 
 
 class AskBody(Body):
-    """The candidates of one duel."""
+    """The candidates of one duel, or items of the catalogue by id or group; with neither all items."""
 
-    candidates: Annotated[list[Candidate], Meta(min_length=2)]
+    candidates: Annotated[list[Candidate], Meta(min_length=2)] | UnsetType = UNSET
     event_id: Id | None = None
+    ids: list[Id] | UnsetType = UNSET
+    group: Id | UnsetType = UNSET
     votes_wanted: Annotated[int, Meta(ge=1, le=MOST_VOTES)] | None = None
 
 
@@ -177,11 +182,11 @@ class RetractItem(Body, tag_field="op", tag="retract"):
 class ImportItem(Body, kw_only=True, tag_field="op", tag="import"):
     """A past duel, decided elsewhere, in a batch."""
 
-    left: Features
-    right: Features
+    left: Numbers
+    right: Numbers
     winner: Literal["left", "right", "tie"]
-    left_context: Features = []
-    right_context: Features = []
+    left_context: Numbers = []
+    right_context: Numbers = []
     source: Id | None = None
     event_id: Id | None = None
 

@@ -220,15 +220,15 @@ class Store:
             yield from chunk
             after = chunk[-1].seq
 
-    def rewriting_events(self, stream_id: int, *, upto: int) -> list[EventRow]:
-        """The events `retracted` and `rebuilt`, which say what a fold leaves out."""
+    def events_of(self, stream_id: int, kinds: Iterable[str], *, upto: int) -> list[EventRow]:
+        """The events of these kinds, in order."""
         table = schema.events.c
         query = (
             sa.select(*[table[name] for name in EventRow._fields])
             .where(
                 table.stream_id == stream_id,
                 table.seq <= upto,
-                table.kind.in_(["retracted", "rebuilt"]),
+                table.kind.in_(list(kinds)),
             )
             .order_by(table.seq)
         )

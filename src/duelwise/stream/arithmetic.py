@@ -3,7 +3,7 @@
 A snapshot with another number is set aside, and the stream's log is folded again.
 """
 
-FORMAT = 3
+FORMAT = 4
 """The layout of a snapshot: raise it when a name, a shape or the meaning of a stored value changes.
 
 0.1 wrote no number, which counts as 1.

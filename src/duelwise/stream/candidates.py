@@ -8,7 +8,8 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from duelwise.errors import InvalidInput
-from duelwise.types import AnyArray, Array
+from duelwise.stream.encoding import NO_ENCODER, Encoder
+from duelwise.types import AnyArray, Array, BoolArray
 
 LARGEST = 1e6
 """Features beyond this leave no digits for the others in λI + Σ Δz Δzᵀ: scale them."""
@@ -25,7 +26,9 @@ class CandidateSet(NamedTuple):
     """Candidates that were checked."""
 
     x: Array  # (K, dx)
-    ids: tuple[str, ...] | None
+    ids: Sequence[str] | None
+    y: Array | None = None  # (K, dy) post-serving values of items, where they are known
+    known: BoolArray | None = None  # (K,) whether they are
 
     def id_of(self, index: int) -> str | None:
         return None if self.ids is None else self.ids[index]
@@ -53,7 +56,9 @@ def check_stream_name(name: str) -> None:
         )
 
 
-def read_candidates(candidates: Candidates, names: Sequence[str]) -> CandidateSet:
+def read_candidates(
+    candidates: Candidates, names: Sequence[str], encoder: Encoder = NO_ENCODER
+) -> CandidateSet:
     """Check a candidate set: at least two, ids that differ, features that are finite."""
     if isinstance(candidates, CandidateSet):
         return candidates
@@ -64,13 +69,20 @@ def read_candidates(candidates: Candidates, names: Sequence[str]) -> CandidateSe
         records = cast("Sequence[Mapping[str, object]]", candidates)
         ids = _ids(records)
         rows = [record.get("features") for record in records]
-        return CandidateSet(_matrix(rows, names, count, lambda i: f"candidate {ids[i]!r}"), ids)
-    return CandidateSet(_matrix(candidates, names, count, lambda i: f"candidate {i}"), None)
+        return CandidateSet(_matrix(rows, names, count, lambda i: f"candidate {ids[i]!r}", encoder), ids)
+    return CandidateSet(_matrix(candidates, names, count, lambda i: f"candidate {i}", encoder), None)
 
 
-def read_features(features: object, names: Sequence[str], owner: str) -> Array:
+def read_features(features: object, names: Sequence[str], owner: str, encoder: Encoder = NO_ENCODER) -> Array:
     """(n,) the features of one thing, given in order or by name."""
-    return _matrix([features], names, 1, lambda _: owner)[0]
+    return _matrix([features], names, 1, lambda _: owner, encoder)[0]
+
+
+def read_rows(
+    rows: Sequence[object], names: Sequence[str], owner: Callable[[int], str], encoder: Encoder
+) -> Array:
+    """(n, len(names)) the features of many things, each in order or by name."""
+    return _matrix(rows, names, len(rows), owner, encoder)
 
 
 def read_partial(features: object, names: Sequence[str], owner: str) -> Array:
@@ -122,7 +134,9 @@ def _ids(records: Sequence[object]) -> tuple[str, ...]:
     return tuple(seen)
 
 
-def _matrix(rows: object, names: Sequence[str], count: int, owner: Callable[[int], str]) -> Array:
+def _matrix(
+    rows: object, names: Sequence[str], count: int, owner: Callable[[int], str], encoder: Encoder
+) -> Array:
     """(count, len(names)); the quick way for good input, the slow one to say what is wrong."""
     try:
         x = np.array(rows, dtype=np.float64)
@@ -130,13 +144,13 @@ def _matrix(rows: object, names: Sequence[str], count: int, owner: Callable[[int
         x = np.empty(0)
     if x.shape == (count, len(names)) and (np.abs(x) <= LARGEST).all():
         return x
-    each = [_row(row, names, owner(i)) for i, row in enumerate(cast("Sequence[object]", rows))]
+    each = [_row(row, names, owner(i), encoder) for i, row in enumerate(cast("Sequence[object]", rows))]
     return np.array(each, dtype=np.float64).reshape(count, len(names))
 
 
-def _row(row: object, names: Sequence[str], owner: str) -> list[float]:
+def _row(row: object, names: Sequence[str], owner: str, encoder: Encoder) -> list[float]:
     if isinstance(row, Mapping):
-        row = _by_name(cast("Mapping[str, object]", row), names, owner)
+        row = _by_name(encoder.encode(cast("Mapping[str, object]", row), owner), names, owner)
     if isinstance(row, np.ndarray):
         row = cast("AnyArray", row).tolist()
     if isinstance(row, str | bytes) or not isinstance(row, Sequence):

@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from duelwise.answers.settling import MOST_AHEAD
 from duelwise.errors import CannotChoose
 from duelwise.learning.scaling import ScaledLearner
 from duelwise.randomness import RoundDraws
+from duelwise.stream.folding import Folded
 from duelwise.stream.settings import StreamSettings
-from duelwise.types import Array, Duel, IntArray
+from duelwise.types import Array, BoolArray, Duel, IntArray
 
 
 class Choice(NamedTuple):
@@ -21,21 +23,36 @@ class Choice(NamedTuple):
     fallback: bool = False  # the learner could not choose, and any pair was drawn
 
 
+class Choices(NamedTuple):
+    """What there is to choose from."""
+
+    x: Array  # (K, dx)
+    y: Array | None = None  # (K, dy)
+    known: BoolArray | None = None  # (K,) whether y is
+
+    def expected(self, predicted: Array) -> Array:
+        """(K, dy) post-serving values: those that are known, else as φ̂ predicts them."""
+        if self.y is None or self.known is None:
+            return predicted
+        return np.where(self.known[:, None], self.y, predicted)
+
+
 class Chooser:
     """Draws are a function of the stream's seed and the round, so nothing has to be saved."""
 
     def __init__(self, settings: StreamSettings) -> None:
-        self._share = settings.random_share
+        self._share, self._settles, self._top = settings.random_share, settings.goal == "settle", settings.top
         self._draws = RoundDraws(settings.seed, "stream", [0], lambda rng, rounds: rng.random((rounds, 4)))
 
-    def choose(self, learner: ScaledLearner, x: Array, round: int) -> Choice:
-        """A pair of two different candidates: x (K, dx)."""
+    def choose(self, folded: Folded, offered: Choices, round: int) -> Choice:
+        """A pair of two different candidates."""
+        learner, x = folded.inputs, offered.x
         side, chance, one, other = self._draws.at(round)[0].tolist()
         count = len(x)
         pairs = count * (count - 1) / 2  # each is drawn alike
         first = int(one * count)
         drawn = np.array([first, (first + 1 + int(other * (count - 1))) % count])
-        chosen = _sound_choice(learner, x)
+        chosen = self._settling(folded, offered) if self._settles else _sound_choice(learner, x)
         if chosen is None:
             probability = 1 / pairs if self._share else None
             return Choice(drawn, learner.predict(x[None])[0, drawn], side < 0.5, probability, fallback=True)
@@ -45,6 +62,13 @@ class Chooser:
         if chance < self._share and set(drawn.tolist()) != set(arms.tolist()):
             return Choice(drawn, learner.predict(x[None])[0, drawn], side < 0.5, self._share / pairs)
         return Choice(arms, predicted, side < 0.5, 1 - self._share + self._share / pairs)
+
+    def _settling(self, folded: Folded, offered: Choices) -> Duel:
+        """The pair that helps most to settle who is best."""
+        predicted = folded.inputs.predict(offered.x[None])[0]
+        z = np.concatenate((offered.x, offered.expected(predicted)), axis=1)
+        arms = folded.believing.settling_pair(z, folded.duels.differences(MOST_AHEAD), top=self._top)
+        return Duel(folded.learner.round, arms[None], offered.x[None, arms], predicted[None, arms])
 
 
 def _sound_choice(learner: ScaledLearner, x: Array) -> Duel | None:

@@ -6,7 +6,7 @@ once they are durable. All asks of a batch choose with the learner as it was bef
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -22,16 +22,21 @@ from duelwise.stream.candidates import (
     read_features,
     read_partial,
 )
-from duelwise.stream.choosing import Chooser
+from duelwise.stream.catalogue import check_ids, check_offer
+from duelwise.stream.choosing import Choices, Chooser
 from duelwise.stream.events import (
     Asked,
     ClockConfirmed,
     Event,
     Imputed,
+    ItemsPut,
+    ItemsWithdrawn,
     Observed,
     Recorded,
     Retracted,
     Skipped,
+    SourceHeld,
+    SourceReleased,
     Told,
     encode,
     kind_of,
@@ -43,6 +48,7 @@ from duelwise.stream.operations import (
     Answer,
     Ask,
     Duel,
+    FromCatalogue,
     Import,
     Observe,
     Operation,
@@ -52,7 +58,7 @@ from duelwise.stream.operations import (
 )
 from duelwise.stream.parts_of_contexts import merge
 from duelwise.stream.repeating import check_repeated, digest_of, duel_of
-from duelwise.types import Array, BoolArray
+from duelwise.types import Array, BoolArray, IntArray
 
 
 class Batch:
@@ -110,6 +116,30 @@ class Batch:
         """Record that the time of this transaction is right."""
         self._append(ClockConfirmed(), NO_ROUND, None)
 
+    def put_items(self, put: ItemsPut) -> None:
+        """Record items that are new or have changed."""
+        self._append(put, NO_ROUND, None)
+
+    def withdraw_items(self, ids: Sequence[str]) -> None:
+        """Record that these items are offered no longer."""
+        self._append(ItemsWithdrawn(list(ids)), NO_ROUND, None)
+
+    def hold_source(self, source: str) -> bool:
+        """Record that a source is held back; False when it is already."""
+        check_name("source", source)
+        if source in self._folded.left_out.sources:
+            return False
+        self._append(SourceHeld(source), NO_ROUND, None)
+        return True
+
+    def release_source(self, source: str) -> bool:
+        """Record that a source counts again; False when it does already."""
+        check_name("source", source)
+        if source not in self._folded.left_out.sources:
+            return False
+        self._append(SourceReleased(source), NO_ROUND, None)
+        return True
+
     def _sound(self, found: Iterable[TicketRow]) -> list[TicketRow]:
         """Those whose rows say what the log says; `verify` names the others."""
         agrees = self._folded.ledger.agrees_with
@@ -147,8 +177,8 @@ class Batch:
 
     def _ask(self, ask: Ask) -> Duel:
         check_name("event_id", ask.event_id)
-        offered = read_candidates(ask.candidates, self._settings.context_names)
-        digest = None if ask.event_id is None else digest_of(offered.x, *(offered.ids or ()))
+        offered = self._offered(ask)
+        digest = None if ask.event_id is None else _digest(ask, offered)
         if ask.event_id in self._named:
             asked = self._served(ask.event_id)
             check_repeated(asked, digest, offered, ask.event_id)
@@ -156,7 +186,8 @@ class Batch:
         wanted = self._wanted(ask.votes_wanted)
         self._fold_so_far()
         inputs = self._folded.inputs
-        choice = self._chooser.choose(inputs, offered.x, self._writer.rounds)
+        choices = Choices(offered.x, offered.y, offered.known)
+        choice = self._chooser.choose(self._folded, choices, self._writer.rounds)
         bounds = inputs.offered(offered.x[None])
         arms: list[int] = choice.arms.tolist()
         ids = None if offered.ids is None else [offered.ids[arm] for arm in arms]
@@ -169,7 +200,7 @@ class Batch:
             predicted=choice.predicted,
             swapped=choice.swapped,
             model_version=self._folded.seq,
-            y=np.zeros((2, 0)) if self._settings.post_dim == 0 else None,  # then all is known at once
+            y=self._known_at_once(offered, choice.arms),
             ids=ids,
             probability=choice.probability,
             candidates=offered.x if self._settings.keep_candidates else None,
@@ -205,6 +236,27 @@ class Batch:
         """The features of which some candidate of x (K, dx) lies beyond the range."""
         beyond = np.flatnonzero(self._folded.inputs.beyond(x[None])[0]).tolist()
         return tuple(self._settings.context_names[feature] for feature in beyond)
+
+    def _offered(self, ask: Ask) -> CandidateSet:
+        """Candidates as given, or those of the catalogue."""
+        chosen, catalogue = ask.candidates, self._folded.catalogue
+        if not isinstance(chosen, FromCatalogue):
+            return read_candidates(chosen, self._settings.context_names, self._settings.encoder)
+        if chosen.ids is not None:
+            check_ids(chosen.ids)
+            offered = catalogue.some(chosen.ids)
+        else:
+            offered = catalogue.whole() if chosen.group is None else catalogue.group(chosen.group)
+        check_offer(offered)
+        return CandidateSet(offered.x, offered.ids, offered.y, offered.known)
+
+    def _known_at_once(self, offered: CandidateSet, arms: IntArray) -> Array | None:
+        """(2, dy) where nothing is left to become known of the two."""
+        if self._settings.post_dim == 0:
+            return np.zeros((2, 0))
+        if offered.y is None or offered.known is None or not offered.known[arms].all():
+            return None
+        return offered.y[arms]
 
     def _observe(self, observe: Observe) -> Receipt:
         ticket = self._find(observe.ticket)
@@ -316,8 +368,12 @@ class Batch:
         check_name("source", duel.source)
         x = np.stack(
             [
-                read_features(duel.left, self._settings.context_names, "the left candidate"),
-                read_features(duel.right, self._settings.context_names, "the right candidate"),
+                read_features(
+                    duel.left, self._settings.context_names, "the left candidate", self._settings.encoder
+                ),
+                read_features(
+                    duel.right, self._settings.context_names, "the right candidate", self._settings.encoder
+                ),
             ]
         )
         y = np.stack(
@@ -404,3 +460,11 @@ class Batch:
 
     def _receipt(self, ticket: TicketRow) -> Receipt:
         return Receipt(tickets.write(ticket.round, ticket.tag), ticket.state, changed=True)
+
+
+def _digest(ask: Ask, offered: CandidateSet) -> str:
+    """Of what was asked: the words where items were named, else the features."""
+    chosen = ask.candidates
+    if isinstance(chosen, FromCatalogue):
+        return digest_of("catalogue", *(chosen.ids or ()), f"group {chosen.group}")
+    return digest_of(offered.x, *(offered.ids or ()))

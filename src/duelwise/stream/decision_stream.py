@@ -11,16 +11,19 @@ from typing import Self, cast
 
 from duelwise.errors import Conflict, DuelwiseError
 from duelwise.storage import Store, TicketRow, open_store
-from duelwise.stream import events, tickets
+from duelwise.stream import editing, events, tickets
+from duelwise.stream.answering import ALL
 from duelwise.stream.candidates import Candidates, PartialFeatures, check_stream_name
 from duelwise.stream.events import Asked, Recorded
 from duelwise.stream.group_commit import MOST_AT_ONCE, GroupCommit
 from duelwise.stream.heartbeat import check_arithmetic
+from duelwise.stream.items import Put
 from duelwise.stream.lifecycle import Winner, winner_of
 from duelwise.stream.operations import (
     Answer,
     Ask,
     Duel,
+    FromCatalogue,
     GivenVote,
     Happening,
     Observe,
@@ -34,11 +37,12 @@ from duelwise.stream.repeating import duel_of
 from duelwise.stream.replica import Clock, Replica
 from duelwise.stream.report import Report, make_report
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.stream_answers import StreamAnswers
 
 CLOSED_AT_ONCE = 500  # tickets closed or retracted in one transaction
 
 
-class DecisionStream:
+class DecisionStream(StreamAnswers):
     """Ask for a pair, observe what becomes known, tell who won: durable, and in any order.
 
     The log is the truth and the learner a fold over it, so several processes may serve one
@@ -103,11 +107,16 @@ class DecisionStream:
     # -- deciding -----------------------------------------------------------------------
 
     def ask(
-        self, candidates: Candidates, *, event_id: str | None = None, votes_wanted: int | None = None
+        self,
+        candidates: Candidates | FromCatalogue = ALL,
+        *,
+        event_id: str | None = None,
+        votes_wanted: int | None = None,
     ) -> Duel:
         """Two of the candidates to show, and the ticket of the duel.
 
-        Candidates are an array (K, dx) or records {"id": ..., "features": [...] or {name: value}}.
+        Candidates are an array (K, dx), records {"id": ..., "features": [...] or {name: value}}, or
+        items of the catalogue: all of them where nothing is given.
         An `event_id` seen before returns the same duel. With `votes_wanted` as many raters may vote
         on it, each with a source of its own.
         """
@@ -191,16 +200,23 @@ class DecisionStream:
             raise answer
         return answer
 
+    def put_items(self, items: object) -> Put:
+        """Add items or change them: records, a .csv, .jsonl or .parquet file, a DataFrame."""
+        return editing.put_items(self._replica, items)
+
+    def withdraw_items(self, ids: Sequence[str]) -> int:
+        """Offer these items no longer; returns how many."""
+        return editing.withdraw_items(self._replica, ids)
+
+    def hold_source(self, source: str) -> bool:
+        """The votes of a source shall not count until it is released; False when they do not already."""
+        return editing.set_source(self._replica, source, held=True)
+
+    def release_source(self, source: str) -> bool:
+        """The votes of a source shall count again; False when they do already."""
+        return editing.set_source(self._replica, source, held=False)
+
     # -- looking ------------------------------------------------------------------------
-
-    @property
-    def replica(self) -> Replica:
-        """This process's fold, for those who write several streams in one transaction."""
-        return self._replica
-
-    @property
-    def settings(self) -> StreamSettings:
-        return self._replica.settings
 
     @property
     def read_only(self) -> str | None:

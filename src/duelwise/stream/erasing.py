@@ -8,8 +8,10 @@ from duelwise.storage import SnapshotRow, Store, pack, unpack
 from duelwise.storage.repairing import SourceEraser
 from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
 from duelwise.stream.candidates import check_name
-from duelwise.stream.events import Skipped, Told, decode, encode
+from duelwise.stream.events import Skipped, SourceHeld, SourceReleased, Told, decode, encode
 from duelwise.stream.ledger import renamed_source
+
+NAMING = ("told", "skipped", "source_held", "source_released")  # kinds of events that name a source
 
 
 def erase_source(store: Store, name: str, source: str) -> str:
@@ -35,10 +37,10 @@ def erase_source(store: Store, name: str, source: str) -> str:
 def _rewrite_events(eraser: SourceEraser, source: str, pseudonym: str) -> None:
     """A damaged row is left to a repair, which keeps it: erase again after that."""
     for scanned in eraser.scan():
-        if scanned.event is None or scanned.kind not in ("told", "skipped"):
+        if scanned.event is None or scanned.kind not in NAMING:
             continue
         event = decode(scanned.event).event
-        if isinstance(event, Told | Skipped) and event.source == source:
+        if isinstance(event, Told | Skipped | SourceHeld | SourceReleased) and event.source == source:
             payload = encode(event._replace(source=pseudonym))
             eraser.rewrite(scanned.event._replace(payload=payload))
 

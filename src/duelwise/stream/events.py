@@ -105,6 +105,39 @@ class ClockConfirmed(NamedTuple):
     round: int = NO_ROUND
 
 
+class ItemsPut(NamedTuple):
+    """Items were added to the catalogue, or changed: all that is known of each."""
+
+    ids: Sequence[str]
+    x: Array  # (n, dx)
+    y: Array | None = None  # (n, dy) post-serving values, where they are known already
+    known: Sequence[bool] | None = None  # (n,) of which items they are
+    groups: Sequence[str | None] | None = None
+    contents: Sequence[JSON] | None = None
+    round: int = NO_ROUND
+
+
+class ItemsWithdrawn(NamedTuple):
+    """Items are offered no longer."""
+
+    ids: Sequence[str]
+    round: int = NO_ROUND
+
+
+class SourceHeld(NamedTuple):
+    """The votes of a source do not count until it is released; a rebuild takes out what was learned."""
+
+    source: str
+    round: int = NO_ROUND
+
+
+class SourceReleased(NamedTuple):
+    """The votes of a source count again; a rebuild brings back what was held."""
+
+    source: str
+    round: int = NO_ROUND
+
+
 class Ranged(NamedTuple):
     """From here on features are taken in these units and bounds: of x, then of y."""
 
@@ -127,6 +160,10 @@ Event = (
     | Cut
     | ClockConfirmed
     | Ranged
+    | ItemsPut
+    | ItemsWithdrawn
+    | SourceHeld
+    | SourceReleased
 )
 
 KINDS: dict[str, Callable[..., Event]] = {
@@ -140,8 +177,18 @@ KINDS: dict[str, Callable[..., Event]] = {
     "rebuilt": Rebuilt,
     "cut": Cut,
     "clock_confirmed": ClockConfirmed,
+    "items_put": ItemsPut,
+    "items_withdrawn": ItemsWithdrawn,
+    "source_held": SourceHeld,
+    "source_released": SourceReleased,
     "ranged": Ranged,
 }
+REWRITING = ("retracted", "rebuilt", "source_held", "source_released")
+"""Kinds that say what a fold leaves out."""
+
+OF_ITEMS = ("items_put", "items_withdrawn")
+"""Kinds that make the catalogue."""
+
 _NAMES = {made: name for name, made in KINDS.items()}
 _INTEGERS = ("arms", "fresh")
 _FLOATS = ("x", "predicted", "y", "candidates", "bounds", "centre", "half", "reach")

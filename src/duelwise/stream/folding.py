@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -13,20 +13,31 @@ from duelwise.learning.learner import DuelingLearner, Learned
 from duelwise.learning.scaling import Ranges, Ranging, ScaledLearner
 from duelwise.storage import SnapshotRow, Store, pack, unpack
 from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
+from duelwise.stream.believing import Believing
+from duelwise.stream.catalogue import Catalogue
 from duelwise.stream.events import (
+    OF_ITEMS,
+    REWRITING,
     Asked,
     Cut,
     Imputed,
+    ItemsPut,
+    ItemsWithdrawn,
     Observed,
     Ranged,
     Rebuilt,
     Recorded,
     Retracted,
     Skipped,
+    SourceHeld,
+    SourceReleased,
     Told,
     decode,
+    kind_of,
 )
+from duelwise.stream.leaving_out import NOTHING_LEFT_OUT, LeftOut, left_out
 from duelwise.stream.ledger import Ledger
+from duelwise.stream.open_duels import Heard, LearnedVote, OpenDuels
 from duelwise.stream.progress import watched
 from duelwise.stream.settings import StreamSettings
 from duelwise.types import Contexts, Duel, IntArray, Votes
@@ -41,22 +52,19 @@ logger = logging.getLogger("duelwise.stream")
 class Folded:
     """The learner and the ledger after event `seq`."""
 
-    def __init__(
-        self,
-        settings: StreamSettings,
-        *,
-        without: frozenset[int] = frozenset(),
-        without_votes: frozenset[int] = frozenset(),
-    ) -> None:
+    def __init__(self, settings: StreamSettings, *, leaving_out: LeftOut = NOTHING_LEFT_OUT) -> None:
         self.settings = settings
         self.inputs: ScaledLearner = settings.start_scaled()
+        self.believing = Believing(settings.context_dim + settings.post_dim)
+        self.duels = OpenDuels(settings.context_dim + settings.post_dim)
+        self.catalogue = Catalogue(settings)
         self.ledger = Ledger()
-        self.seq = 0
-        self.restored_from = 0  # the snapshot it started from
-        self.without_votes = without_votes  # events of single votes that are left out
-        self.without = without  # rounds whose votes are left out,
-        # and of streams that 0.2 made their contexts too: as if the duel had never been.
-        self._unserved: frozenset[int] = without if settings.edition >= 2 else frozenset()
+        self.on_learned: Callable[[LearnedVote], None] | None = None  # for whoever walks a log
+        self.seq: int = 0
+        self.restored_from: int = 0  # the snapshot it started from
+        self.left_out = leaving_out  # rounds, single votes and sources whose votes are left out,
+        # and of streams that 0.2 made the contexts of such rounds too: as if the duel had never been.
+        self._unserved: frozenset[int] = leaving_out.rounds if settings.edition >= 2 else frozenset()
 
     @property
     def learner(self) -> DuelingLearner:
@@ -77,10 +85,10 @@ class Folded:
             self._observe(event)
         elif isinstance(event, Imputed):
             if event.round not in self._unserved:
+                self.duels.observe(event.round, event.y)
                 self._note(self.inputs.observe(Contexts(RUN, _one(event.round), event.y[None], True)))
         elif isinstance(event, Told):
-            if event.round not in self.without and recorded.seq not in self.without_votes:
-                self._note(self.inputs.tell(Votes(RUN, _one(event.round), np.array([event.outcome]))))
+            self._hear(event, recorded)
             self._close_if_told(event.round)
         elif isinstance(event, Skipped) and event.round in self.ledger.waiting:
             pass  # one of several raters will not say
@@ -88,11 +96,18 @@ class Folded:
             self.ledger.unlearning_since = recorded.seq
         elif isinstance(event, Cut):
             self._serve_nothing(event.round)
+        elif isinstance(event, ItemsPut | ItemsWithdrawn):
+            self.catalogue.take(event)
+        elif isinstance(event, SourceHeld | SourceReleased):
+            self.left_out = self.left_out.after(recorded)
+            self.ledger.unlearning_since = recorded.seq
         elif isinstance(event, Ranged):
             ranges = Ranges(event.centre[None], event.half[None], event.reach[None])
             self.inputs.rescale(Ranging(ranges, event.settled))
         elif before is not None:
             self._close(event.round, recorded.seq, told=before == "told")
+        if event.round not in self.ledger.waiting:
+            self.duels.close(event.round)
         self.seq = recorded.seq
 
     def due_ranges(self) -> Ranged | None:
@@ -110,6 +125,7 @@ class Folded:
         offered = None if asked.bounds is None else asked.bounds[None]
         pair = (asked.arms[None], asked.x[None], asked.predicted[None])
         self.inputs.serve(Duel(asked.round, *pair, offered, asked.wanted or 1))
+        self.duels.ask(asked)
         if asked.y is not None:
             self._note(self.inputs.observe(Contexts(RUN, _one(asked.round), asked.y[None])))
 
@@ -121,18 +137,29 @@ class Folded:
             fresh = np.where(observed.fresh.astype(np.bool_), observed.y, np.nan)
             self.inputs.teach(RUN, observed.x[None], fresh[None])
             return
+        self.duels.observe(observed.round, observed.y)
         fresh = np.where(self.learner.known_context(0, observed.round), np.nan, observed.y)
         self._note(self.inputs.observe(Contexts(RUN, _one(observed.round), fresh[None])))
         self._close_if_told(observed.round)
 
+    def _hear(self, told: Told, recorded: Recorded) -> None:
+        """A vote, unless it is left out."""
+        if self.left_out.leaves_out(told, recorded.seq):
+            return
+        self.duels.hear(told.round, Heard(told.outcome, told.source, recorded.at))
+        self._note(self.inputs.tell(Votes(RUN, _one(told.round), np.array([told.outcome]))))
+
     def _close_if_told(self, round: int) -> None:
         """A duel whose ticket is told waits for no vote, though some of its votes were left out."""
-        if self.without_votes and round not in self.ledger.waiting and self.learner.waits(0, round):
+        some = self.left_out.votes or self.left_out.sources
+        if some and round not in self.ledger.waiting and self.learner.waits(0, round):
             self.inputs.forget(0, round)
 
     def _close(self, round: int, seq: int, *, told: bool) -> None:
         """Skipped, expired or retracted."""
-        if told and round not in self.without:  # no estimate can unlearn: a rebuild takes the vote out
+        if (
+            told and round not in self.left_out.rounds
+        ):  # no estimate can unlearn: a rebuild takes the vote out
             self.ledger.unlearning_since = seq
         elif round not in self._unserved and self.learner.waits(0, round):
             self.inputs.forget(0, round)
@@ -149,11 +176,20 @@ class Folded:
     def _note(self, learned: Learned) -> None:
         for round, weight in zip(learned.round.tolist(), learned.weight.tolist(), strict=True):
             self.ledger.learned(round, weight)
+            vote = self.duels.learn(round, weight)
+            if vote is None:
+                continue
+            self.believing.take(vote.dz, vote.outcome)
+            if self.on_learned is not None:
+                self.on_learned(vote)
 
     def snapshot(self) -> SnapshotRow:
         """The whole state as bytes."""
         fields, arrays = self.ledger.snapshot()
         state = arrays | {SHARE + k: v for k, v in self.inputs.snapshot().items()}
+        heard, duels = self.duels.snapshot()
+        state |= self.believing.snapshot() | duels
+        fields |= self.left_out.snapshot() | heard
         return SnapshotRow(self.seq, pack(fields, state), FORMAT, ARITHMETIC)
 
     def size(self) -> int:
@@ -165,7 +201,15 @@ class Folded:
         fields, arrays = unpack(snapshot.payload)
         self.ledger.restore(fields, arrays)
         self.inputs.restore({k.removeprefix(SHARE): v for k, v in arrays.items() if k.startswith(SHARE)})
+        self.believing.restore(arrays)
+        self.duels.restore(fields, arrays)
+        self.left_out = LeftOut.restored(fields)
         self.seq = self.restored_from = snapshot.seq
+
+    def read_catalogue(self, log: Log) -> None:
+        """Items are not in snapshots: they are read from the events that made them."""
+        for recorded in log.of_kinds(OF_ITEMS, upto=self.seq):
+            self.catalogue.take(recorded.event)
 
 
 def _one(round: int) -> IntArray:
@@ -177,8 +221,8 @@ class Log(Protocol):
 
     def events(self, *, after: int, upto: int) -> Iterable[Recorded]: ...
 
-    def rewriting(self, *, upto: int) -> Iterable[Recorded]:
-        """Only `retracted` and `rebuilt`, in order."""
+    def of_kinds(self, kinds: Sequence[str], *, upto: int) -> Iterable[Recorded]:
+        """Only events of these kinds, in order."""
         ...
 
     def snapshot(self, *, upto: int) -> SnapshotRow | None: ...
@@ -193,8 +237,8 @@ class StoredLog:
     def events(self, *, after: int, upto: int) -> Iterator[Recorded]:
         return map(decode, self._store.events(self._id, after=after, upto=upto))
 
-    def rewriting(self, *, upto: int) -> Iterator[Recorded]:
-        return map(decode, self._store.rewriting_events(self._id, upto=upto))
+    def of_kinds(self, kinds: Sequence[str], *, upto: int) -> Iterator[Recorded]:
+        return map(decode, self._store.events_of(self._id, kinds, upto=upto))
 
     def snapshot(self, *, upto: int) -> SnapshotRow | None:
         return self._store.snapshot(self._id, upto=upto, format=FORMAT, arithmetic=ARITHMETIC)
@@ -213,8 +257,8 @@ class RecordedLog:
     def events(self, *, after: int, upto: int) -> Iterable[Recorded]:
         return self._recorded[after:upto]
 
-    def rewriting(self, *, upto: int) -> Iterable[Recorded]:
-        return [r for r in self._recorded[:upto] if isinstance(r.event, Retracted | Rebuilt)]
+    def of_kinds(self, kinds: Sequence[str], *, upto: int) -> Iterable[Recorded]:
+        return [r for r in self._recorded[:upto] if kind_of(r.event) in kinds]
 
     def snapshot(self, *, upto: int) -> SnapshotRow | None:
         return None
@@ -225,7 +269,7 @@ def fold(settings: StreamSettings, log: Log, *, upto: int) -> Folded:
 
     The last rebuild in it says which retracted votes are left out.
     """
-    rewriting = list(log.rewriting(upto=upto))
+    rewriting = list(log.of_kinds(REWRITING, upto=upto))
     rebuilt = [r.event.upto for r in rewriting if isinstance(r.event, Rebuilt)]
     return _folded_without(settings, log, retracted_upto=rebuilt[-1] if rebuilt else 0, upto=upto)
 
@@ -236,13 +280,7 @@ def rebuild(settings: StreamSettings, log: Log, *, upto: int) -> Folded:
 
 
 def _folded_without(settings: StreamSettings, log: Log, *, retracted_upto: int, upto: int) -> Folded:
-    rewriting = log.rewriting(upto=retracted_upto)
-    retracted = [r.event for r in rewriting if isinstance(r.event, Retracted)]
-    folded = Folded(
-        settings,
-        without=frozenset(event.round for event in retracted if event.vote is None),
-        without_votes=frozenset(event.vote for event in retracted if event.vote is not None),
-    )
+    folded = Folded(settings, leaving_out=left_out(log.of_kinds(REWRITING, upto=retracted_upto)))
     for recorded in watched(log.events(after=0, upto=upto), upto=upto):
         folded.apply(recorded)
     return folded
@@ -250,7 +288,7 @@ def _folded_without(settings: StreamSettings, log: Log, *, retracted_upto: int, 
 
 def load(settings: StreamSettings, log: Log, *, upto: int) -> Folded:
     """The same state as `fold`, from the newest snapshot and the events after it."""
-    folded = _restored(settings, log.snapshot(upto=upto))
+    folded = _restored(settings, log, upto=upto)
     return fold(settings, log, upto=upto) if folded is None else caught_up(folded, log, upto=upto)
 
 
@@ -267,14 +305,15 @@ def caught_up(folded: Folded, log: Log, *, upto: int) -> Folded:
 
 def _past_rebuild(settings: StreamSettings, log: Log, *, seq: int, upto: int) -> Folded:
     """A rebuild leaves a snapshot of its own; without it the log is folded anew."""
-    folded = _restored(settings, log.snapshot(upto=upto))
+    folded = _restored(settings, log, upto=upto)
     if folded is None or folded.seq < seq:
         return fold(settings, log, upto=upto)
     return caught_up(folded, log, upto=upto)
 
 
-def _restored(settings: StreamSettings, snapshot: SnapshotRow | None) -> Folded | None:
-    """The state of a snapshot; None where there is none that this version can read."""
+def _restored(settings: StreamSettings, log: Log, *, upto: int) -> Folded | None:
+    """The state of the newest snapshot; None where there is none that this version can read."""
+    snapshot = log.snapshot(upto=upto)
     if snapshot is None:
         return None
     folded = Folded(settings)
@@ -286,4 +325,5 @@ def _restored(settings: StreamSettings, snapshot: SnapshotRow | None) -> Folded 
             snapshot.seq, type(error).__name__, error,
         )  # fmt: skip
         return None
+    folded.read_catalogue(log)
     return folded

@@ -16,11 +16,15 @@ from duelwise.stream.events import (
     Asked,
     Cut,
     Imputed,
+    ItemsPut,
+    ItemsWithdrawn,
     Observed,
     Ranged,
     Rebuilt,
     Recorded,
     Skipped,
+    SourceHeld,
+    SourceReleased,
     Told,
     kind_of,
 )
@@ -80,6 +84,12 @@ class History:
             return f"has the outcome {event.outcome!r:.80}"
         if isinstance(event, Told | Skipped) and event.source is not None and not _is_name(event.source):
             return f"has the source {event.source!r:.80}"
+        if isinstance(event, SourceHeld | SourceReleased) and not _is_name(event.source):
+            return f"has the source {event.source!r:.80}"
+        if isinstance(event, ItemsPut):
+            return self._wrong_items(event)
+        if isinstance(event, ItemsWithdrawn) and not _are_names(event.ids, None):
+            return f"has the ids {event.ids!r:.80}"
         if isinstance(event, Rebuilt) and not _is_whole(event.upto, least=0, most=recorded.seq - 1):
             return f"rebuilds up to event {event.upto!r:.80}"
         if isinstance(event, Ranged):
@@ -137,6 +147,18 @@ class History:
             if ids is not None and not _are_names(ids, count):
                 return f"has the ids {ids!r:.80}"
         return None
+
+    def _wrong_items(self, put: ItemsPut) -> str | None:
+        if not _are_names(put.ids, None) or len(set(put.ids)) != len(put.ids):
+            return f"has the ids {put.ids!r:.80}"
+        wrong = self._wrong_array("x", put.x, self._settings.context_dim, rows=len(put.ids))
+        if wrong is None and put.y is not None:
+            wrong = self._wrong_array("y", put.y, self._settings.post_dim, rows=len(put.ids))
+        for name in ("known", "groups", "contents"):
+            values: Sequence[object] | None = getattr(put, name)
+            if wrong is None and values is not None and len(values) != len(put.ids):
+                wrong = f"has {len(values)} {name} of {len(put.ids)} items"
+        return wrong
 
     def _wrong_array(
         self, name: str, values: AnyArray | None, columns: int, *, rows: int = 2, largest: float = LARGEST

@@ -261,9 +261,11 @@ class Ledger:
 def renamed_source(fields: dict[str, JSON], source: str, other: str) -> dict[str, JSON]:
     """The fields of a snapshot with another name for a source."""
     renamed = dict(fields)
-    for name in ("voted_sources", "lowest", "sources"):
+    for name in ("voted_sources", "lowest", "sources", "heard"):
         rows = cast("list[list[JSON]]", fields[name])
         renamed[name] = [[other if value == source else value for value in row] for row in rows]
+    held = cast("list[str]", fields["held_sources"])
+    renamed["held_sources"] = [other if name == source else name for name in held]
     return renamed
 
 

@@ -12,10 +12,17 @@ from duelwise.stream.lifecycle import Winner
 MOST_VOTES = 1000  # that one duel may want
 
 
+class FromCatalogue(NamedTuple):
+    """Items of the stream's catalogue: these, those of a group, or with neither all of them."""
+
+    ids: tuple[str, ...] | None = None
+    group: str | None = None
+
+
 class Ask(NamedTuple):
     """Which two of these shall be shown?"""
 
-    candidates: Candidates
+    candidates: Candidates | FromCatalogue
     event_id: str | None = None  # the same id again returns the same duel
     votes_wanted: int | None = None  # None: as many as the stream wants
 

@@ -48,7 +48,7 @@ class Replica:
         self.lock = threading.Lock()
         self.read_only: str | None = None
         self.background = Background(row.name)
-        self._log = StoredLog(store, row.id)
+        self.log = StoredLog(store, row.id)
         self._chooser = Chooser(self.settings)
         self._rebuilding = False
         self._half_applied = False  # `folded` is between two events, or ahead of the log
@@ -72,7 +72,7 @@ class Replica:
             head = damage.seq - 1
         while True:
             try:
-                folded = load(self.settings, self._log, upto=head)
+                folded = load(self.settings, self.log, upto=head)
                 break
             except Damaged as damage:  # earlier than the newest events
                 self._found_damage(damage)
@@ -226,10 +226,10 @@ class Replica:
             return
         self.read_only = None
         if rewritten:
-            self.folded = load(self.settings, self._log, upto=row.head)
+            self.folded = load(self.settings, self.log, upto=row.head)
             self._half_applied = False
         else:
-            self.folded = caught_up(self.folded, self._log, upto=row.head)
+            self.folded = caught_up(self.folded, self.log, upto=row.head)
         if behind or self.folded.ledger.rounds != row.rounds:
             self._check_row(row, self.folded)
 
@@ -266,7 +266,7 @@ class Replica:
                 if not self.folded.ledger.rebuild_is_due:
                     return  # another process was quicker
                 start, upto = self.folded.ledger.rebuilt_upto, self.folded.seq
-            fresh = rebuild(self.settings, self._log, upto=upto)
+            fresh = rebuild(self.settings, self.log, upto=upto)
             self._follow(fresh, self.store.current(self.row.id).head)  # most of it without the lock
             with self.lock:
                 self._swap_in(fresh, start, Rebuilt(upto))
@@ -292,5 +292,5 @@ class Replica:
         self._snapshot_seq = fresh.seq
 
     def _follow(self, fresh: Folded, upto: int) -> None:
-        for recorded in self._log.events(after=fresh.seq, upto=upto):
+        for recorded in self.log.events(after=fresh.seq, upto=upto):
             fresh.apply(recorded)

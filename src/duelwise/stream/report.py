@@ -8,13 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from duelwise.answers.foresight import Foreseen
+from duelwise.learning.monitoring import watched
 from duelwise.storage import JSON, TicketRow
 from duelwise.stream import tickets
 from duelwise.stream.folding import Folded
 from duelwise.stream.ledger import WEIGHT_BINS, delay_quantile
+from duelwise.types import Array
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 SOURCES_SHOWN = 20
+TWO_SIDED = 1.959964  # standard errors to either side of a 95 % interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +26,10 @@ class Coefficient:
     """What a feature adds to a candidate's utility for each of its own units, and how sure that is."""
 
     feature: str
-    estimate: float  # of Θ̂
-    uncertainty: float  # √ of the diagonal of W⁻¹, in the same unit
+    estimate: float  # in the feature's own unit
+    standard_error: float
+    low: float  # of the 95 % interval
+    high: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +41,17 @@ class FeatureRange:
     high: float
     learned: bool  # else it was declared
     clamped: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumptions:
+    """What the theory supposes, as the duels so far have it; features in units of their range."""
+
+    flat_share: float | None  # of duels with ġ < κ at the estimate of their time
+    estimate_norm: float  # the largest ‖Θ̂‖, to be held against M
+    feature_norm: float  # the largest ‖z‖ of a served candidate, to be held against L/2
+    learning_rate: float | None  # a in φ̂'s error ∝ t^-a; None before there is enough
+    served_error: float | None  # that error lately
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +74,7 @@ class Prediction:
 
     contexts: int
     mean_squared_error: float | None  # per value, in units of half a range where features have one
-    share_of_variance: float | None  # of that error in the spread of y; 1 is no better than the mean
+    unexplained_share: float | None  # of that error in the spread of y; 1 is no better than the mean
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +92,7 @@ class Report:
     """The state of a stream after event `model_version`."""
 
     name: str
+    summary: str  # in one plain sentence
     recipe: str
     model_version: int
     counts: Mapping[str, int]  # tickets by state
@@ -88,8 +106,11 @@ class Report:
     log_det_served: float  # V
     log_det_arrived: float  # W
     coefficients: tuple[Coefficient, ...]
+    foresight: Foreseen | None  # how well votes were foreseen, each before it was learned from
+    held_sources: tuple[str, ...]  # whose votes do not count
     prediction: Prediction
     positions: Positions
+    assumptions: Assumptions | None  # None in streams of 0.1
     ranges: tuple[FeatureRange, ...]  # none in streams of 0.1
     ranges_settled: bool  # their units stay
     fallbacks: int  # duels whose pair was drawn at random, since the learner could not choose
@@ -116,6 +137,7 @@ def make_report(
     oldest = next((ticket.asked_at for ticket in ledger.waiting.values()), None)  # in the order of asking
     return Report(
         name=name,
+        summary=summary_of(folded),
         recipe=folded.settings.recipe,
         model_version=folded.seq,
         counts={**ledger.counts},
@@ -135,8 +157,11 @@ def make_report(
         log_det_served=float(learner.served_geometry.log_det[0]),
         log_det_arrived=float(learner.arrived_geometry.log_det[0]),
         coefficients=_coefficients(folded),
+        foresight=folded.believing.foreseen(),
+        held_sources=tuple(sorted(folded.left_out.sources)),
         prediction=_prediction(folded),
         positions=_positions(folded),
+        assumptions=_assumptions(folded),
         ranges=_ranges(folded),
         ranges_settled=folded.inputs.settled,
         fallbacks=ledger.fallbacks,
@@ -156,12 +181,32 @@ def _sources(folded: Folded) -> tuple[SourceWeight, ...]:
 
 
 def _coefficients(folded: Folded) -> tuple[Coefficient, ...]:
-    units = folded.inputs.ranges.half[0]
-    theta: list[float] = folded.inputs.theta[0].tolist()
-    spread: list[float] = (np.sqrt(np.diagonal(folded.learner.arrived_geometry.inverse[0])) / units).tolist()
+    known = folded.believing.posterior()
+    error: list[float] = np.sqrt(np.diagonal(known.covariance)).tolist()
+    rows = zip(folded.settings.feature_names, known.mean.tolist(), error, strict=True)
     return tuple(
-        Coefficient(feature=name, estimate=estimate, uncertainty=uncertainty)
-        for name, estimate, uncertainty in zip(folded.settings.feature_names, theta, spread, strict=True)
+        Coefficient(
+            feature=name,
+            estimate=estimate,
+            standard_error=spread,
+            low=estimate - TWO_SIDED * spread,
+            high=estimate + TWO_SIDED * spread,
+        )
+        for name, estimate, spread in rows
+    )
+
+
+def summary_of(folded: Folded) -> str:
+    """How well the stream knows its voters, in one plain sentence."""
+    seen = folded.believing.foreseen()
+    if seen is None:
+        return "No vote has been learned from yet."
+    sources = len(folded.ledger.sources) + folded.ledger.sources_dropped
+    fit = "calibrated" if seen.calibrated else "not well calibrated"
+    from_whom = f" from {sources} source{'s' if sources != 1 else ''}" if sources else ""
+    return (
+        f"Foresees {seen.accuracy_now:.0%} of votes, {seen.accuracy_at_first:.0%} at first; {fit}; "
+        f"{seen.votes} vote{'s' if seen.votes != 1 else ''}{from_whom}."
     )
 
 
@@ -179,6 +224,21 @@ def _ranges(folded: Folded) -> tuple[FeatureRange, ...]:
     )  # fmt: skip
 
 
+def _assumptions(folded: Folded) -> Assumptions | None:
+    if not folded.settings.scales:
+        return None
+    seen = watched(folded.learner.monitors)
+
+    def known(values: Array) -> float | None:
+        return None if np.isnan(values[0]) else float(values[0])
+
+    return Assumptions(
+        flat_share=known(seen.flat_share), estimate_norm=float(seen.estimate_norm[0]),
+        feature_norm=float(seen.feature_norm[0]), learning_rate=known(seen.learning_rate),
+        served_error=known(seen.served_error),
+    )  # fmt: skip
+
+
 def _prediction(folded: Folded) -> Prediction:
     learner = folded.learner
     seen = int(learner.scores.contexts_seen[0])
@@ -187,7 +247,7 @@ def _prediction(folded: Folded) -> Prediction:
     return Prediction(
         contexts=seen if learner.post_dim else 0,
         mean_squared_error=error / values if values else None,
-        share_of_variance=error / spread if spread > 0 else None,
+        unexplained_share=error / spread if spread > 0 else None,
     )
 
 

@@ -20,6 +20,7 @@ from duelwise.learning.recipes import Options, recipe
 from duelwise.learning.scaling import ScaledLearner, declared, unlimited
 from duelwise.storage import JSON
 from duelwise.stream.candidates import LARGEST, LONGEST_NAME
+from duelwise.stream.encoding import Encoder, encoder_of
 from duelwise.stream_fields import EDITION, StreamFields, setting_fields
 
 LEFT_OUT: dict[int, dict[str, JSON]] = {
@@ -29,7 +30,7 @@ LEFT_OUT: dict[int, dict[str, JSON]] = {
 
 _NUMBERS = (
     "exploration_width", "clip", "curvature", "regularisation",
-    "corruption_budget", "delay", "norm_bound", "confidence",
+    "corruption_budget", "delay", "norm_bound", "confidence", "feature_bound",
     "horizon", "ramp_votes", "ramp_power", "distrust_votes",
 )  # fmt: skip
 _WORDS: dict[str, tuple[str, ...]] = {
@@ -43,6 +44,9 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "delay": ("unknown",),
 }
 
+
+GOALS = ("serve", "settle")
+"""Little regret on the way, or the best found with few votes."""
 
 _ACCEPTED: dict[type, tuple[type, ...]] = {float: (int, float), tuple: (list, tuple)}
 
@@ -76,6 +80,9 @@ class StreamSettings(StreamFields):
         _check_size("votes_wanted", self.votes_wanted, least=1)
         if not 0 <= self.random_share <= 1:
             raise InvalidInput(f"random_share is {self.random_share}; expected a probability.")
+        _check_size("top", self.top, least=1)
+        if self.goal not in GOALS:
+            raise unknown_name("goal", self.goal, GOALS)
         object.__setattr__(self, "feature_names", self._names())
         for name in (
             "vote_ttl_seconds",
@@ -90,6 +97,11 @@ class StreamSettings(StreamFields):
     @property
     def context_names(self) -> tuple[str, ...]:
         return self.feature_names[: self.context_dim]
+
+    @property
+    def encoder(self) -> Encoder:
+        """What turns raw features into numbers."""
+        return encoder_of(self.encodings, self.seed)
 
     @property
     def post_names(self) -> tuple[str, ...]:
@@ -127,12 +139,16 @@ class StreamSettings(StreamFields):
             "runs": 1, "context_dim": self.context_dim, "post_dim": self.post_dim,
             "seed": self.seed, "distinct_pair": True,
         }  # fmt: skip
-        return recipe(self.recipe)(**cast("Options", options | place))
+        learner = recipe(self.recipe)(**cast("Options", options | place))
+        if self.scales:
+            learner.watch()
+        return learner
 
     def to_dict(self) -> dict[str, JSON]:
         """Every setting by name, as JSON knows it."""
         values: dict[str, JSON] = {one.name: getattr(self, one.name) for one in setting_fields()}
         values["options"], values["feature_names"] = dict(self.options), list(self.feature_names)
+        values["encodings"] = dict(self.encodings)
         values["ranges"] = dict(self.ranges)
         return values
 
@@ -200,7 +216,14 @@ class StreamSettings(StreamFields):
         return limits
 
     def _names(self) -> tuple[str, ...]:
-        made_up = [f"x{i}" for i in range(self.context_dim)] + [f"y{i}" for i in range(self.post_dim)]
+        encoded = self.encoder.names
+        plain = self.context_dim - len(encoded)
+        if plain < 0:
+            raise InvalidInput(
+                f"The encodings make {len(encoded)} features, and context_dim is {self.context_dim}; "
+                "it counts them too."
+            )
+        made_up = [*(f"x{i}" for i in range(plain)), *encoded, *(f"y{i}" for i in range(self.post_dim))]
         given = tuple(self.feature_names)
         for name in cast("tuple[object, ...]", given):
             if not isinstance(name, str) or not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
@@ -213,6 +236,12 @@ class StreamSettings(StreamFields):
                 f"candidate) or {len(made_up)} (with those known after serving)."
             )
         names = (*given, *made_up[len(given) :])
+        missing = [name for name in encoded if name not in names[: self.context_dim]]
+        if missing:
+            raise InvalidInput(
+                f"The encodings make a feature {missing[0]!r}, which feature_names leave out. Name it, or "
+                "leave feature_names away: then plain features come first and encoded ones after them."
+            )
         if len(set(names)) != len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InvalidInput(f"The feature name {twice!r} stands for two features; names must differ.")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from duelwise.stream.choosing import Chooser
+from duelwise.stream.choosing import Choices, Chooser
 from duelwise.stream.events import Asked, Observed, Recorded, Told
 from duelwise.stream.folding import Folded
 from duelwise.stream.settings import StreamSettings
@@ -33,7 +33,7 @@ def warm(settings: StreamSettings) -> None:
     seq = 0
     for round in range(2):
         x = rng.uniform(size=(3, settings.context_dim))
-        choice = chooser.choose(folded.inputs, x, round)
+        choice = chooser.choose(folded, Choices(x), round)
         asked = Asked(
             round=round, tag="", arms=choice.arms, x=x[choice.arms], predicted=choice.predicted,
             swapped=choice.swapped, model_version=seq,

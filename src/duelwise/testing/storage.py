@@ -129,13 +129,14 @@ class StoreConformance:
                 assert writer.append("note", b"ride", at=AT) == 1
             assert [event.payload for event in store.events(other.id, after=0, upto=1)] == [b"ride"]
 
-    def test_rewriting_events_are_found_apart(self) -> None:
+    def test_events_of_some_kinds_are_found_apart(self) -> None:
         with self._stream() as (store, stream):
             with store.writing(stream.id) as writer:
                 for kind in ("asked", "retracted", "told", "rebuilt"):
                     writer.append(kind, b"", at=AT)
-            assert [event.seq for event in store.rewriting_events(stream.id, upto=3)] == [2]
-            assert [event.seq for event in store.rewriting_events(stream.id, upto=4)] == [2, 4]
+            kinds = ("retracted", "rebuilt")
+            assert [event.seq for event in store.events_of(stream.id, kinds, upto=3)] == [2]
+            assert [event.seq for event in store.events_of(stream.id, kinds, upto=4)] == [2, 4]
 
     # -- damage -------------------------------------------------------------------------
 

@@ -33,6 +33,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 STAMP = digest([*sources("learning"), *sources("lab"), *sources("storage")])
+_ABOVE = {"duelwise.answers": STAMP + digest(sources("answers"))}
+"""Packages that no kernel below them calls: a change there compiles theirs anew, and nobody else's."""
 _FOREIGN: dict[type, str] = {}  # state classes of parts from outside, and a digest of their source
 
 
@@ -76,16 +78,20 @@ def _stamped(kernel: Any) -> Any:
     """The kernel, on disk only for sources of this stamp."""
     cache = getattr(kernel, "_cache", None)
     if hasattr(cache, "_cache_file"):  # it has none where nothing is kept
-        cache._cache_file = _CacheFiles(cache)
+        cache._cache_file = _CacheFiles(cache, _stamp_of(kernel.py_func.__module__))
     return kernel
+
+
+def _stamp_of(module: str) -> str:
+    return _ABOVE.get(module.rpartition(".")[0], STAMP)
 
 
 class _CacheFiles:
     """The files of one kernel: those of the package's own parts, and others for each foreign part."""
 
-    def __init__(self, cache: Any) -> None:
+    def __init__(self, cache: Any, stamp: str) -> None:
         self._path, self._base = cache._cache_path, cache._impl.filename_base
-        self._stamp = (cache._cache_file._source_stamp, STAMP)
+        self._stamp = (cache._cache_file._source_stamp, stamp)
         self._files: dict[str, IndexDataCacheFile] = {}
 
     def load(self, key: Any) -> Any:

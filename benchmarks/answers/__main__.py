@@ -1,0 +1,48 @@
+"""What the answers of a stream are worth, measured where the truth is known.
+
+    python -m benchmarks.answers [PART ...] [--runs N] [--json FILE] [--page docs/answers.md]
+
+Lines are added to the JSON file as they come; `--page` writes the tables of that file into a page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks.answers import coverage, settling
+from benchmarks.answers.page import page_of
+from benchmarks.timing import write_between_marks
+
+PARTS: dict[str, tuple[Callable[[int], Iterator[dict[str, object]]], int]] = {
+    "coverage": (coverage.rows, 2000),
+    "settling": (settling.rows, 400),
+}
+"""What measures, and over how many runs."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--runs", type=int, default=None, help="instead of the full number")
+    parser.add_argument("--json", type=Path, default=Path("answers.jsonl"))
+    parser.add_argument("--page", type=Path, default=None)
+    options = parser.parse_args()
+    for name in options.parts:
+        measure, runs = PARTS[name]
+        for row in measure(options.runs or runs):
+            line = json.dumps({"part": name, **row})
+            print(line, flush=True)
+            with options.json.open("a", encoding="utf-8") as file:
+                file.write(line + "\n")
+    if options.page is not None:
+        lines = [json.loads(line) for line in options.json.read_text("utf-8").splitlines()]
+        write_between_marks(options.page, "answers", page_of(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Answers from votes: which is best, how sure, how many more votes, whom to trust."""

@@ -1,0 +1,250 @@
+"""What the votes say of Θ, with an uncertainty that holds although the stream chose the pairs itself.
+
+Neither W⁻¹ nor a sandwich covers under adaptive choice. Here Θ has a prior whose scale is unknown: on a
+grid of scales s each has a Gaussian posterior of its own, and they are averaged by their evidence.
+
+    prior of scale s      Θ_j ~ N(0, s² / (k̄ v_j))     v_j: mean Δz_j² of the duels in which j differs,
+                                                        k̄: how many features differ in a duel
+    a vote                the tilted mean and variance along Δz (assumed density filtering), O(d²)
+    evidence of a scale   the product of the chances it gave to each vote before it saw it
+    answer                mean Σ w θ_s, covariance Σ w (P_s + (θ_s - mean)(θ_s - mean)ᵀ)
+
+s is the spread of utility differences that the prior expects, so it has no unit, and features may have
+any: multiplying one by a thousand changes no answer. v and k̄ follow the votes at 1, 2, 4, 8, … of them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from duelwise.learning.core.cholesky import invert
+from duelwise.learning.core.jit import compiled
+from duelwise.types import Array, IntArray, Snapshot
+
+LEAST_SCALE, SCALE_STEP, SCALES = 0.05, 1.8, 12  # up to 32: utilities far beyond what a logit can tell
+TYPICAL_SCALE = 1.5  # half-Cauchy: about flat below, thinning out above; docs/answers.md has the coverage
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
+_CORRECTED = _WEIGHTS * np.exp(0.5 * _NODES**2)  # for sums of f itself, not of f times the normal density
+
+
+class Belief(NamedTuple):
+    """One posterior for each run and scale, and what the votes so far say of units and foresight."""
+
+    scale: Array  # (G,) s
+    prior: Array  # (G,) log prior weight
+    evidence: Array  # (R, G) log evidence
+    mean: Array  # (R, G, d) θ_s
+    covariance: Array  # (R, G, d, d) P_s
+    precision: Array  # (R, d) k̄ v: the prior's precision at s = 1
+    square_sum: Array  # (R, d) Σ Δz_j²
+    differing: IntArray  # (R, d) duels in which j differed
+    votes: IntArray  # (R,)
+
+
+class Posterior(NamedTuple):
+    """Θ as the average over scales has it, for one run."""
+
+    mean: Array  # (d,)
+    covariance: Array  # (d, d)
+    prior_variance: Array  # (d,) of each coefficient before any vote
+    votes: int
+
+
+def belief(*, runs: int, dim: int) -> Belief:
+    """Nothing voted yet."""
+    scale: Array = np.array([LEAST_SCALE * SCALE_STEP**g for g in range(SCALES)])
+    prior = np.log(scale) - np.log1p((scale / TYPICAL_SCALE) ** 2)  # the grid is even in log s
+    start = (scale**2)[None, :, None, None] * np.eye(dim)
+    return Belief(
+        scale=scale,
+        prior=prior - np.logaddexp.reduce(prior),
+        evidence=np.zeros((runs, SCALES)),
+        mean=np.zeros((runs, SCALES, dim)),
+        covariance=np.repeat(start, runs, axis=0),
+        precision=np.ones((runs, dim)),
+        square_sum=np.zeros((runs, dim)),
+        differing=np.zeros((runs, dim), dtype=np.int64),
+        votes=np.zeros(runs, dtype=np.int64),
+    )
+
+
+def learn(held: Belief, run: IntArray, dz: Array, outcome: Array, weight: Array | None = None) -> Array:
+    """Take votes in, in order: run (n,), dz (n, d), outcome (n,), weight (n,), 1 where not given.
+
+    Returns the chance (n,) of the first of the pair to win, as foreseen before each vote was seen.
+    """
+    counted = np.ones(len(outcome)) if weight is None else weight
+    return _learn(held, run, np.ascontiguousarray(dz), outcome, counted)
+
+
+def snapshot(held: Belief) -> Snapshot:
+    """Copies of all that the votes have moved."""
+    return {name: np.array(getattr(held, name)) for name in Belief._fields}
+
+
+def restore(held: Belief, state: Snapshot) -> None:
+    """Take over a snapshot, in place."""
+    for name in Belief._fields:
+        getattr(held, name)[...] = state[name]
+
+
+@compiled
+def posterior(held: Belief, r: int = 0) -> Posterior:
+    """The average of run r's posteriors over the scales, weighted by their evidence."""
+    scales, d = held.mean.shape[1], held.mean.shape[2]
+    share = np.exp(held.prior + held.evidence[r] - np.max(held.prior + held.evidence[r]))
+    share /= share.sum()
+    mean, covariance, square = np.zeros(d), np.zeros((d, d)), 0.0
+    for g in range(scales):
+        square += share[g] * held.scale[g] ** 2
+        for i in range(d):
+            mean[i] += share[g] * held.mean[r, g, i]
+    for g in range(scales):
+        if share[g] < 1e-12:  # adds nothing to any digit
+            continue
+        for i in range(d):
+            apart = held.mean[r, g, i] - mean[i]
+            for j in range(d):
+                covariance[i, j] += share[g] * (
+                    held.covariance[r, g, i, j] + apart * (held.mean[r, g, j] - mean[j])
+                )
+    return Posterior(mean, covariance, square / held.precision[r], held.votes[r])
+
+
+@compiled
+def _learn(held: Belief, run: IntArray, dz: Array, outcome: Array, weight: Array) -> Array:
+    foreseen = np.empty(outcome.shape[0])
+    for i in range(outcome.shape[0]):
+        foreseen[i] = learn_vote(held, run[i], dz[i], outcome[i], weight[i])
+    return foreseen
+
+
+@compiled
+def learn_vote(held: Belief, r: int, dz: Array, outcome: float, weight: float) -> float:
+    """Run r takes one vote in; returns the chance that it gave to the first of the pair."""
+    _note_units(held, r, dz)
+    d, scales = dz.shape[0], held.scale.shape[0]
+    log_shares = np.empty(scales)
+    chances = np.empty(scales)
+    highest = -np.inf
+    pulled = np.empty(d)
+    for g in range(scales):
+        log_shares[g] = held.prior[g] + held.evidence[r, g]
+        highest = max(highest, log_shares[g])
+        theta, covariance = held.mean[r, g], held.covariance[r, g]
+        m, q = 0.0, 0.0
+        for i in range(d):
+            row = 0.0
+            for j in range(d):
+                row += covariance[i, j] * dz[j]
+            pulled[i] = row
+            q += dz[i] * row
+            m += theta[i] * dz[i]
+        chances[g] = _moderated(m, q)
+        if q <= 0.0 or weight == 0.0:  # a pair of equals says nothing
+            continue
+        log_chance, mean, variance = _tilted(m, q, outcome, weight)
+        held.evidence[r, g] += log_chance
+        step, shrink = (mean - m) / q, (q - variance) / (q * q)
+        for i in range(d):
+            theta[i] += step * pulled[i]
+            down = shrink * pulled[i]
+            for j in range(d):
+                covariance[i, j] -= down * pulled[j]
+    total, foreseen = 0.0, 0.0
+    for g in range(scales):
+        share = math.exp(log_shares[g] - highest)
+        total += share
+        foreseen += share * chances[g]
+    return foreseen / total
+
+
+@compiled
+def _moderated(m: float, q: float) -> float:
+    """E σ(u) for u ~ N(m, q), to within .01: the probit's, which has a closed form."""
+    return 1.0 / (1.0 + math.exp(-m / math.sqrt(1.0 + math.pi * q / 8.0)))
+
+
+@compiled
+def _tilted(m: float, q: float, outcome: float, weight: float) -> tuple[float, float, float]:
+    """log E ℓ(u), and mean and variance of u ~ N(m, q) after the vote ℓ(u) = (σ(u)^o σ(-u)^(1-o))^w.
+
+    Gauss-Hermite quadrature about the mode, which Newton's method finds: ℓ is log-concave.
+    """
+    u = m
+    for _ in range(30):
+        p = 1.0 / (1.0 + math.exp(-u))
+        gradient = weight * (outcome - p) - (u - m) / q
+        move = gradient / (weight * p * (1.0 - p) + 1.0 / q)
+        move = min(max(move, -4.0), 4.0)
+        u += move
+        if abs(move) < 1e-9:
+            break
+    p = 1.0 / (1.0 + math.exp(-u))
+    width = 1.0 / math.sqrt(weight * p * (1.0 - p) + 1.0 / q)
+    total, first, second = 0.0, 0.0, 0.0
+    top = _log_tilted(u, m, q, outcome, weight)
+    for k in range(_NODES.shape[0]):
+        at = _NODES[k] * width
+        value = _CORRECTED[k] * math.exp(_log_tilted(u + at, m, q, outcome, weight) - top)
+        total += value
+        first += value * at
+        second += value * at * at
+    first /= total
+    second /= total
+    log_chance = top + math.log(total * width) - 0.5 * math.log(2.0 * math.pi * q)
+    return log_chance, u + first, second - first * first
+
+
+@compiled
+def _log_tilted(u: float, m: float, q: float, outcome: float, weight: float) -> float:
+    """log of ℓ(u) exp(-(u - m)²/2q)."""
+    log_other = -(math.log1p(math.exp(-abs(u))) + max(u, 0.0))  # log σ(-u)
+    return weight * (outcome * u + log_other) - (u - m) ** 2 / (2.0 * q)
+
+
+@compiled
+def _note_units(held: Belief, r: int, dz: Array) -> None:
+    """Count a duel's differences; at 1, 2, 4, 8, … votes the priors follow what has been seen."""
+    held.votes[r] += 1
+    for j in range(dz.shape[0]):
+        if dz[j] != 0.0:
+            held.differing[r, j] += 1
+            held.square_sum[r, j] += dz[j] * dz[j]
+    n = held.votes[r]
+    if n & (n - 1) == 0:
+        _follow_units(held, r)
+
+
+@compiled
+def _follow_units(held: Belief, r: int) -> None:
+    """Replace the prior's precision k̄ v in every posterior; a feature never seen to differ keeps its own."""
+    d = held.precision.shape[1]
+    differing = 0.0
+    for j in range(d):
+        differing += held.differing[r, j]
+    typical = max(differing / held.votes[r], 1.0)
+    change = np.zeros(d)
+    for j in range(d):
+        if held.differing[r, j] > 0:
+            new = typical * held.square_sum[r, j] / held.differing[r, j]
+            change[j] = new - held.precision[r, j]
+            held.precision[r, j] = new
+    matrix = np.empty((d, d))
+    for g in range(held.scale.shape[0]):
+        invert(held.covariance[r, g], matrix)
+        natural = np.zeros(d)
+        for i in range(d):
+            for j in range(d):
+                natural[i] += matrix[i, j] * held.mean[r, g, j]
+        for j in range(d):
+            matrix[j, j] += change[j] / held.scale[g] ** 2
+        invert(matrix, held.covariance[r, g])
+        for i in range(d):
+            held.mean[r, g, i] = 0.0
+            for j in range(d):
+                held.mean[r, g, i] += held.covariance[r, g, i, j] * natural[j]

@@ -1,0 +1,168 @@
+"""What a stream answers: which is best, how sure that is, whether more votes are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from duelwise.answers import ranking, settled
+from duelwise.answers.belief import Posterior
+from duelwise.answers.ranking import win_probability
+from duelwise.errors import InvalidInput, unknown_name
+from duelwise.stream.candidates import Candidates, Features, read_candidates, read_features
+from duelwise.stream.catalogue import Catalogue, check_offer
+from duelwise.stream.operations import FromCatalogue
+from duelwise.stream.settings import StreamSettings
+from duelwise.types import Array
+
+ALL = FromCatalogue()
+
+
+class Sight(NamedTuple):
+    """What an answer is read from, as it was at one moment: nothing in it changes later."""
+
+    settings: StreamSettings
+    posterior: Posterior
+    catalogue: Catalogue
+    predict: Callable[[Array], Array]  # (1, K, dx) → (1, K, dy)
+    pending: int  # duels whose vote is out
+
+
+class RankedItem(NamedTuple):
+    """One line of a ranking."""
+
+    id: str
+    utility: float  # above the mean of the items ranked
+    standard_error: float
+    low: float
+    high: float
+    rank: int
+    rank_low: int
+    rank_high: int
+    probability_best: float
+    beats_next: float | None  # chance that its utility is above that of the next
+
+
+class Verdict(NamedTuple):
+    """Whether the leader is settled, and about how many more votes that takes."""
+
+    level: float
+    settled: bool
+    leader: str
+    leaders: tuple[str, ...]  # as many as the stream's `top`
+    votes_needed: int | None  # None where it cannot be foreseen
+    votes_low: int | None
+    votes_high: int | None
+
+
+class Ranking(NamedTuple):
+    """Items in order, and the verdict on the first."""
+
+    items: tuple[RankedItem, ...]
+    settled: Verdict
+    adjusted: tuple[str, ...]  # features that were held equal
+
+
+class Best(NamedTuple):
+    """The item to serve when there is to be no duel."""
+
+    id: str
+    probability_best: float
+
+
+def rank(
+    sight: Sight,
+    candidates: Candidates | FromCatalogue = ALL,
+    *,
+    adjust: Sequence[str] = (),
+    level: float = 0.95,
+    limit: int | None = None,
+) -> Ranking:
+    """Candidates, or items of the catalogue, in order of utility; `adjust` names features held equal."""
+    ids, z = features_of(sight, candidates)
+    columns = [_column(name, sight.settings.feature_names) for name in adjust]
+    ranked = ranking.rank(sight.posterior, z, adjust=columns, level=level, seed=sight.settings.seed)
+    shown = len(ids) if limit is None else min(limit, len(ids))
+    if shown < 1:
+        raise InvalidInput(f"limit is {limit}; expected at least 1.")
+    held = z.copy()
+    held[:, columns] = 0.0
+    columns_out = (
+        ranked.utility, ranked.standard_error, ranked.low, ranked.high, ranked.rank, ranked.rank_low,
+        ranked.rank_high, ranked.probability_best, ranked.beats_next,
+    )  # fmt: skip
+    lines = zip(ranked.position[:shown].tolist(), *(c[:shown].tolist() for c in columns_out), strict=True)
+    items = tuple(
+        RankedItem(str(ids[at]), *values, beats_next=None if np.isnan(beats) else beats)
+        for at, *values, beats in lines
+    )
+    return Ranking(items, _verdict(sight, ids, held, level), tuple(adjust))
+
+
+def best(sight: Sight, candidates: Candidates | FromCatalogue = ALL) -> Best:
+    """The item of highest utility, and the chance that it is the best."""
+    ids, z = features_of(sight, candidates)
+    ranked = ranking.rank(sight.posterior, z, seed=sight.settings.seed)
+    return Best(ids[int(ranked.position[0])], float(ranked.probability_best[0]))
+
+
+def chance(sight: Sight, first: Features | str, second: Features | str) -> float:
+    """The chance that a vote goes to the first of two: features, or ids of the catalogue."""
+    return win_probability(sight.posterior, _one(sight, first), _one(sight, second))
+
+
+def features_of(sight: Sight, candidates: Candidates | FromCatalogue) -> tuple[Sequence[str], Array]:
+    """Ids and z (K, d), y where it is known and else as φ̂ predicts it."""
+    if isinstance(candidates, FromCatalogue):
+        catalogue = sight.catalogue
+        if candidates.ids is not None:
+            offered = catalogue.some(candidates.ids)
+        else:
+            offered = catalogue.whole() if candidates.group is None else catalogue.group(candidates.group)
+        check_offer(offered)
+        ids: Sequence[str] = offered.ids
+        x, y, known = offered.x, offered.y, offered.known
+    else:
+        read = read_candidates(candidates, sight.settings.context_names, sight.settings.encoder)
+        ids = [str(k) for k in range(len(read.x))] if read.ids is None else read.ids
+        x, y, known = read.x, None, None
+    if sight.settings.post_dim == 0:
+        return ids, x
+    predicted = sight.predict(x[None])[0]
+    if y is not None and known is not None:
+        predicted = np.where(known[:, None], y, predicted)
+    return ids, np.concatenate((x, predicted), axis=1)
+
+
+def _one(sight: Sight, item: Features | str) -> Array:
+    if isinstance(item, str):
+        kept = sight.catalogue.item(item)
+        x, y = kept.x, kept.y
+    else:
+        x = read_features(item, sight.settings.context_names, "the item", sight.settings.encoder)
+        y = None
+    if y is None:
+        y = sight.predict(x[None, None])[0, 0]
+    return np.concatenate((x, y))
+
+
+def _verdict(sight: Sight, ids: Sequence[str], z: Array, level: float) -> Verdict:
+    top = min(sight.settings.top, len(ids) - 1)
+    found = settled.settled(sight.posterior, z, level=level, top=top, out=sight.pending)
+    leaders = tuple(str(ids[k]) for k in found.leaders.tolist())
+    return Verdict(
+        level, found.settled, leaders[0], leaders,
+        _count(found.votes_needed), _count(found.votes_low), _count(found.votes_high),
+    )  # fmt: skip
+
+
+def _count(votes: float) -> int | None:
+    return int(np.ceil(votes)) if np.isfinite(votes) else None
+
+
+def _column(name: str, names: Sequence[str]) -> int:
+    if name not in names:
+        raise unknown_name("feature", name, names)
+    return names.index(name)

@@ -1,0 +1,49 @@
+"""What a stream believes of Θ, folded vote by vote beside the learner that chooses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from duelwise.answers import belief, foresight
+from duelwise.answers.belief import Posterior
+from duelwise.answers.foresight import Foreseen
+from duelwise.answers.settling import settling_pairs
+from duelwise.types import Array, IntArray, Snapshot
+
+RUN: IntArray = np.zeros(1, dtype=np.int64)  # a stream is one run
+
+
+class Believing:
+    """The posterior of a stream, and how well it foresaw the votes. Every vote counts alike, unclipped."""
+
+    def __init__(self, dim: int) -> None:
+        self._belief = belief.belief(runs=1, dim=dim)
+        self._foresight = foresight.foresight()
+
+    def take(self, dz: Array, outcome: float) -> None:
+        """A vote that the learner has learned from just now: dz (d,)."""
+        came = np.array([outcome])
+        foresight.take(self._foresight, belief.learn(self._belief, RUN, dz[None], came), came)
+
+    def posterior(self) -> Posterior:
+        """Θ as it is now: copies, free of any lock."""
+        return belief.posterior(self._belief, 0)
+
+    def foreseen(self) -> Foreseen | None:
+        return foresight.foreseen(self._foresight)
+
+    def settling_pair(self, z: Array, out: Array, *, top: int) -> IntArray:
+        """(2,) the pair that helps most to settle who is best among z (K, d); Δẑ out (m, d) are asked."""
+        return settling_pairs(self._belief, z[None], out[None], top=top)[0]
+
+    def snapshot(self) -> Snapshot:
+        return {f"belief.{k}": v for k, v in belief.snapshot(self._belief).items()} | {
+            f"foresight.{k}": v for k, v in foresight.snapshot(self._foresight).items()
+        }
+
+    def restore(self, state: Snapshot) -> None:
+        def part(prefix: str) -> Snapshot:
+            return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+
+        belief.restore(self._belief, part("belief."))
+        foresight.restore(self._foresight, part("foresight."))

@@ -1,0 +1,171 @@
+"""The items of a stream: kept as columns, so that a hundred thousand are offered without a loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from duelwise.errors import InvalidInput, UnknownItem
+from duelwise.storage import JSON
+from duelwise.stream.candidates import check_name
+from duelwise.stream.events import Event, ItemsPut, ItemsWithdrawn
+from duelwise.stream.settings import StreamSettings
+from duelwise.types import Array, BoolArray, IntArray
+
+ROOM = 64  # rows to begin with; doubles when it is full
+
+
+class Item(NamedTuple):
+    """One item as it is kept."""
+
+    id: str
+    x: Array  # (dx,)
+    y: Array | None  # (dy,) where it is known already
+    group: str | None
+    content: JSON
+
+
+class Offered(NamedTuple):
+    """Items of the catalogue, as columns that nothing will change."""
+
+    ids: Sequence[str]
+    x: Array  # (K, dx)
+    y: Array  # (K, dy)
+    known: BoolArray  # (K,) whether y is known
+
+
+class Catalogue:
+    """Items by id and by group. Rows once written are never written over: a look needs no lock."""
+
+    def __init__(self, settings: StreamSettings) -> None:
+        self._dims = (settings.context_dim, settings.post_dim)
+        self._row: dict[str, int] = {}  # of every item that is offered
+        self._groups: dict[str, dict[str, None]] = {}  # ids in order, as a set
+        self._ids: list[str] = []  # by row, those withdrawn or replaced among them
+        self._group: list[str | None] = []
+        self._content: list[JSON] = []
+        self._x = np.empty((ROOM, self._dims[0]))
+        self._y = np.empty((ROOM, self._dims[1]))
+        self._known = np.zeros(ROOM, dtype=np.bool_)
+        self._whole: Offered | None = None
+
+    def __len__(self) -> int:
+        return len(self._row)
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._row
+
+    def take(self, event: Event) -> None:
+        """Items were put or withdrawn."""
+        if isinstance(event, ItemsPut):
+            self._put(event)
+        elif isinstance(event, ItemsWithdrawn):
+            for id in event.ids:
+                self._drop(id)
+        self._whole = None
+
+    def item(self, id: str) -> Item:
+        row = self._row_of(id)
+        y = self._y[row].copy() if self._known[row] else None
+        return Item(id, self._x[row].copy(), y, self._group[row], self._content[row])
+
+    def page(self, *, group: str | None, after: str | None, limit: int) -> list[Item]:
+        """Some items in the order in which they came, those after `after`."""
+        ids = list(self._row if group is None else self._members(group))
+        start = 0 if after is None else ids.index(after) + 1 if after in self._row else len(ids)
+        return [self.item(id) for id in ids[start : start + limit]]
+
+    @property
+    def groups(self) -> list[str]:
+        return list(self._groups)
+
+    def whole(self) -> Offered:
+        """Every item."""
+        if self._whole is None:
+            self._whole = self._columns(self._row, np.fromiter(self._row.values(), np.int64, len(self._row)))
+        return self._whole
+
+    def group(self, name: str) -> Offered:
+        """The items of a group."""
+        return self.some(list(self._members(name)))
+
+    def some(self, ids: Sequence[str]) -> Offered:
+        """The items of these ids, in this order."""
+        return self._columns(ids, np.array([self._row_of(id) for id in ids], dtype=np.int64))
+
+    def _columns(self, ids: Iterable[str], rows: IntArray) -> Offered:
+        return Offered(list(ids), self._x[rows], self._y[rows], self._known[rows])
+
+    def _members(self, group: str) -> dict[str, None]:
+        if group not in self._groups:
+            raise UnknownItem(
+                f"There is no group {group!r:.80} in this stream's catalogue; put its items first."
+            )
+        return self._groups[group]
+
+    def _row_of(self, id: str) -> int:
+        if id not in self._row:
+            raise UnknownItem(
+                f"There is no item {id!r:.80} in this stream's catalogue. Put it first, or give its features."
+            )
+        return self._row[id]
+
+    def _put(self, put: ItemsPut) -> None:
+        start, count = len(self._ids), len(put.ids)
+        self._make_room(start + count)
+        self._x[start : start + count] = put.x
+        if put.y is not None:
+            self._y[start : start + count] = put.y
+            self._known[start : start + count] = True if put.known is None else put.known
+        else:
+            self._known[start : start + count] = False
+        self._ids += put.ids
+        groups = put.groups or [None] * count
+        self._group += groups
+        self._content += put.contents or [None] * count
+        for row, (id, group) in enumerate(zip(put.ids, groups, strict=True), start=start):
+            if id in self._row and self._group[self._row[id]] != group:
+                self._leave_group(id)
+            self._row[id] = row
+            if group is not None:
+                self._groups.setdefault(group, {})[id] = None
+
+    def _drop(self, id: str) -> None:
+        if id in self._row:
+            self._leave_group(id)
+            del self._row[id]
+
+    def _leave_group(self, id: str) -> None:
+        group = self._group[self._row[id]]
+        if group is not None:
+            del self._groups[group][id]
+            if not self._groups[group]:
+                del self._groups[group]
+
+    def _make_room(self, rows: int) -> None:
+        """Larger columns; those who look at the old ones keep them."""
+        if rows <= len(self._x):
+            return
+        room = max(rows, 2 * len(self._x))
+        for name in ("_x", "_y", "_known"):
+            old = getattr(self, name)
+            new = np.zeros((room, *old.shape[1:]), dtype=old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
+
+
+def check_offer(offered: Offered) -> None:
+    """A duel needs two."""
+    if len(offered.ids) < 2:
+        raise InvalidInput(f"There are {len(offered.ids)} items to ask about; a duel needs at least two.")
+
+
+def check_ids(ids: Sequence[str]) -> None:
+    """Names, each once."""
+    for id in ids:
+        check_name("id of an item", id)
+    if len(set(ids)) != len(ids):
+        twice = next(id for id in ids if list(ids).count(id) > 1)
+        raise InvalidInput(f"The item {twice!r} is named twice; an item can be offered once.")

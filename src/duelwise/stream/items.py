@@ -1,0 +1,216 @@
+"""Items as they come from a caller: records, files and tables, checked whole before anything changes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from duelwise.errors import InvalidInput, require
+from duelwise.storage import JSON
+from duelwise.stream.candidates import check_name, read_rows
+from duelwise.stream.catalogue import Catalogue
+from duelwise.stream.events import ItemsPut
+from duelwise.stream.settings import StreamSettings
+
+CHUNK = 2000  # items in one event
+LONGEST_CONTENT = 100_000  # characters of an item's content as JSON
+FIELDS = ("id", "features", "group", "post", "content")
+
+Record = Mapping[str, object]
+
+
+class Put(NamedTuple):
+    """What a put has done."""
+
+    added: int
+    changed: int
+    same: int
+
+
+def read_items(records: Sequence[Record], settings: StreamSettings) -> ItemsPut:
+    """Check records {"id", "features", "group"?, "post"?, "content"?} and turn them into columns."""
+    ids = [_id(record, number) for number, record in enumerate(records)]
+    if len(set(ids)) != len(ids):
+        twice = next(id for id in ids if ids.count(id) > 1)
+        raise InvalidInput(f"Two of the items share the id {twice!r}; give every item its own.")
+    x = read_rows(
+        [record.get("features") for record in records],
+        settings.context_names,
+        lambda i: f"item {ids[i]!r}",
+        settings.encoder,
+    )
+    known = [record.get("post") is not None for record in records]
+    y = None
+    if any(known):
+        nothing = [0.0] * settings.post_dim
+        rows = [record["post"] if has else nothing for record, has in zip(records, known, strict=True)]
+        y = read_rows(
+            rows, settings.post_names, lambda i: f"item {ids[i]!r}, known after serving", settings.encoder
+        )
+    groups = [_group(record, id) for record, id in zip(records, ids, strict=True)]
+    contents = [_content(record, id) for record, id in zip(records, ids, strict=True)]
+    return ItemsPut(
+        ids, x, y, known if y is not None else None,
+        groups if any(group is not None for group in groups) else None,
+        contents if any(content is not None for content in contents) else None,
+    )  # fmt: skip
+
+
+def news(put: ItemsPut, catalogue: Catalogue) -> tuple[ItemsPut | None, Put]:
+    """The items of a put that are new or differ from what the catalogue has, and how many of each."""
+    added = changed = 0
+    kept: list[int] = []
+    for row, id in enumerate(put.ids):
+        if id not in catalogue:
+            added += 1
+            kept.append(row)
+        elif not _is_same(put, row, catalogue):
+            changed += 1
+            kept.append(row)
+    counts = Put(added, changed, len(put.ids) - len(kept))
+    if not kept:
+        return None, counts
+
+    def some(values: Sequence[Any] | None) -> Sequence[Any] | None:
+        return None if values is None else [values[row] for row in kept]
+
+    return ItemsPut(
+        [put.ids[row] for row in kept], put.x[kept], None if put.y is None else put.y[kept],
+        some(put.known), some(put.groups), some(put.contents),
+    ), counts  # fmt: skip
+
+
+def chunks(records: Iterable[Record]) -> Iterator[list[Record]]:
+    """Records in as many as go into one event."""
+    rest = iter(records)
+    while chunk := list(islice(rest, CHUNK)):
+        yield chunk
+
+
+def records_of(items: object, settings: StreamSettings) -> list[Record]:
+    """Records from a .csv, .jsonl or .parquet file, a DataFrame, an Arrow table or a list of records.
+
+    A table has a column `id`, one for each feature by its name, and if wanted `group` and `content`.
+    """
+    if isinstance(items, str | Path):
+        return _from_file(Path(items), settings)
+    if hasattr(items, "to_pylist"):
+        return _from_rows(cast("Any", items).to_pylist(), settings)
+    if hasattr(items, "to_dict") and hasattr(items, "columns"):
+        return _from_rows(cast("Any", items).to_dict("records"), settings)
+    return list(cast("Iterable[Record]", items))
+
+
+def _from_file(path: Path, settings: StreamSettings) -> list[Record]:
+    if path.suffix == ".csv":
+        with path.open(encoding="utf-8", newline="") as file:
+            return _from_rows(list(csv.DictReader(file)), settings)
+    if path.suffix in (".jsonl", ".ndjson"):
+        return [
+            _line(text, number) for number, text in enumerate(path.read_text("utf-8").splitlines(), 1) if text
+        ]
+    if path.suffix == ".parquet":
+        require("pyarrow", extra="tables", purpose="Reading Parquet")
+        import pyarrow.parquet as parquet
+
+        return _from_rows(parquet.read_table(path).to_pylist(), settings)
+    raise InvalidInput(f"{path.name} ends in {path.suffix!r}; expected .csv, .jsonl or .parquet.")
+
+
+def _line(text: str, number: int) -> Record:
+    try:
+        record = json.loads(text)
+    except ValueError as error:
+        raise InvalidInput(f"Line {number} is no JSON: {error}. Expected an item a line.") from error
+    if not isinstance(record, dict):
+        raise InvalidInput(f"Line {number} is no item; expected an object with id and features.")
+    return cast("Record", record)
+
+
+def _from_rows(rows: Sequence[Record], settings: StreamSettings) -> list[Record]:
+    """Items from the rows of a table."""
+    raw = [*settings.context_names, *settings.encodings]
+    records: list[Record] = []
+    for number, row in enumerate(rows):
+        unknown = [name for name in row if name not in (*raw, *settings.post_names, "id", "group", "content")]
+        if unknown:
+            raise InvalidInput(
+                f"The table has a column {unknown[0]!r}; this stream knows id, group, content, "
+                f"{', '.join([*settings.feature_names, *settings.encodings][:12])}."
+            )
+        post = {name: _number(row[name]) for name in settings.post_names if row.get(name) not in (None, "")}
+        records.append(
+            {
+                "id": str(row.get("id", number)),
+                "features": {name: _number(row[name]) for name in raw if row.get(name) not in (None, "")},
+                "group": row.get("group") or None,
+                "content": row.get("content") or None,
+                "post": post or None,
+            }
+        )
+    return records
+
+
+def _number(value: object) -> object:
+    """A cell that may be a number written as text."""
+    if isinstance(value, str):
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _id(record: object, number: int) -> str:
+    if not isinstance(record, Mapping):
+        raise InvalidInput(f"Item {number} is no record; expected an id and features.")
+    for name in cast("Record", record):
+        if name not in FIELDS:
+            raise InvalidInput(f"Item {number} has a field {name!r:.80}; expected {', '.join(FIELDS)}.")
+    id = cast("Record", record).get("id")
+    if not isinstance(id, str):
+        raise InvalidInput(f"Item {number} has the id {id!r:.80}; expected text.")
+    check_name(f"id of item {number}", id)
+    return id
+
+
+def _group(record: Record, id: str) -> str | None:
+    group = record.get("group")
+    if group is not None:
+        if not isinstance(group, str):
+            raise InvalidInput(f"The group of item {id!r} is {group!r:.80}; expected text.")
+        check_name(f"group of item {id!r}", group)
+    return group
+
+
+def _content(record: Record, id: str) -> JSON:
+    content = cast("JSON", record.get("content"))
+    if content is None:
+        return None
+    try:
+        length = len(json.dumps(content, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"The content of item {id!r} is no JSON: {error}.") from error
+    if length > LONGEST_CONTENT:
+        raise InvalidInput(
+            f"The content of item {id!r} is {length} characters; expected at most {LONGEST_CONTENT}. "
+            "Keep long content elsewhere and give its address."
+        )
+    return content
+
+
+def _is_same(put: ItemsPut, row: int, catalogue: Catalogue) -> bool:
+    kept = catalogue.item(put.ids[row])
+    has = put.known is not None and put.known[row]
+    same_y = not has and kept.y is None
+    if has and kept.y is not None and put.y is not None:
+        same_y = np.array_equal(put.y[row], kept.y)
+    group = None if put.groups is None else put.groups[row]
+    content = None if put.contents is None else put.contents[row]
+    return np.array_equal(put.x[row], kept.x) and same_y and group == kept.group and content == kept.content

@@ -1,0 +1,59 @@
+"""What a fold leaves out: retracted votes, and those of sources that are held back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, cast
+
+from duelwise.storage import JSON
+from duelwise.stream.events import Recorded, Retracted, SourceHeld, SourceReleased, Told
+
+
+class LeftOut(NamedTuple):
+    """As the log had it after event `upto`; from there on holds and releases take effect as they come."""
+
+    rounds: frozenset[int]
+    votes: frozenset[int]  # events of single votes
+    sources: frozenset[str]
+    upto: int
+
+    def leaves_out(self, told: Told, seq: int) -> bool:
+        """Whether the vote of this event does not count."""
+        return told.round in self.rounds or seq in self.votes or told.source in self.sources
+
+    def after(self, recorded: Recorded) -> LeftOut:
+        """Once a source is held back or released: votes before it wait for a rebuild."""
+        if recorded.seq <= self.upto:  # the fold has known it from its start
+            return self
+        event = recorded.event
+        if isinstance(event, SourceHeld):
+            return self._replace(sources=self.sources | {event.source})
+        if isinstance(event, SourceReleased):
+            return self._replace(sources=self.sources - {event.source})
+        return self
+
+    def snapshot(self) -> dict[str, JSON]:
+        return {"held_sources": cast("JSON", sorted(self.sources))}
+
+    @classmethod
+    def restored(cls, fields: dict[str, JSON]) -> LeftOut:
+        """Rounds before a snapshot are in it, or not, for good."""
+        return cls(frozenset(), frozenset(), frozenset(cast("list[str]", fields["held_sources"])), 0)
+
+
+NOTHING_LEFT_OUT = LeftOut(frozenset(), frozenset(), frozenset(), 0)
+
+
+def left_out(rewriting: Iterable[Recorded]) -> LeftOut:
+    """What these events, the rewriting ones up to some moment, leave out."""
+    rounds: set[int] = set()
+    votes: set[int] = set()
+    held, upto = NOTHING_LEFT_OUT, 0
+    for recorded in rewriting:
+        event = recorded.event
+        if isinstance(event, Retracted) and event.vote is None:
+            rounds.add(event.round)
+        elif isinstance(event, Retracted) and event.vote is not None:
+            votes.add(event.vote)
+        held, upto = held.after(recorded), recorded.seq
+    return LeftOut(frozenset(rounds), frozenset(votes), held.sources, upto)

@@ -1,0 +1,60 @@
+"""The sources of a stream, judged."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from duelwise.answers.raters import Flag, judge
+from duelwise.stream.vote_table import VoteTable
+from duelwise.types import Array
+
+SOURCES_JUDGED = 1000  # those of most votes; the others are one class, "the rest", which is not judged
+
+
+class Rater(NamedTuple):
+    """What is known of one source."""
+
+    source: str
+    votes: int
+    agreement: float
+    reliability: float  # 1 as the crowd, 0 a coin, below 0 against it
+    low: float
+    high: float
+    left_share: float
+    seconds: float | None  # median time from asking to voting
+    flag: Flag | None
+    weight: float  # what its votes should count
+    held: bool
+
+
+def raters_of(
+    votes: VoteTable, prior_variance: Array, *, held: frozenset[str] = frozenset()
+) -> tuple[Rater, ...]:
+    """Every source, most votes first."""
+    names, judged = votes.judged()
+    if not names:
+        return ()
+    count = np.bincount(judged.source[judged.source >= 0], minlength=len(names))
+    order = np.argsort(-count, kind="stable")[:SOURCES_JUDGED]
+    number = np.full(len(names) + 1, -1, dtype=np.int64)  # the last stands for votes without a source
+    number[order] = np.arange(len(order))
+    judged = judged._replace(source=number[judged.source])
+    found = judge(judged, sources=len(order), prior_variance=prior_variance)
+    return tuple(
+        Rater(
+            source=names[original],
+            votes=int(found.votes[s]),
+            agreement=float(found.agreement[s]),
+            reliability=float(found.reliability[s]),
+            low=float(found.low[s]),
+            high=float(found.high[s]),
+            left_share=float(found.left_share[s]),
+            seconds=float(np.median(votes.delay[judged.source == s])),
+            flag=found.flag[s],
+            weight=float(found.weight[s]),
+            held=names[original] in held,
+        )
+        for s, original in enumerate(order.tolist())
+    )

@@ -1,0 +1,98 @@
+"""What can be asked of a stream besides pairs: ranking, best, raters, votes, audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from duelwise.stream import answering
+from duelwise.stream.answering import ALL, Best, Ranking, Sight
+from duelwise.stream.auditing import Audit, audit
+from duelwise.stream.candidates import Candidates, Features
+from duelwise.stream.catalogue import Catalogue
+from duelwise.stream.operations import FromCatalogue
+from duelwise.stream.rating import Rater, raters_of
+from duelwise.stream.replica import Replica
+from duelwise.stream.settings import StreamSettings
+from duelwise.stream.vote_table import VoteTable, read_votes
+from duelwise.types import IntArray
+
+
+class StreamAnswers:
+    """Answers from a replica. They read a moment's copy: nobody who asks for a pair waits for them."""
+
+    _replica: Replica
+
+    def sight(self) -> Sight:
+        """What answers are read from: the state of this moment, level with the log."""
+        replica = self._replica
+        with replica.lock:
+            replica.refresh()
+            folded = replica.folded
+            return Sight(
+                self.settings, folded.believing.posterior(), folded.catalogue,
+                folded.inputs.predict, int(folded.learner.pending.out[0]),
+            )  # fmt: skip
+
+    def rank(
+        self,
+        candidates: Candidates | FromCatalogue = ALL,
+        *,
+        adjust: Sequence[str] = (),
+        level: float = 0.95,
+        limit: int | None = None,
+    ) -> Ranking:
+        """Candidates or items in order of utility, each with interval, rank range and P(best).
+
+        Features named in `adjust` are held equal.
+        """
+        return answering.rank(self.sight(), candidates, adjust=adjust, level=level, limit=limit)
+
+    def best(self, candidates: Candidates | FromCatalogue = ALL) -> Best:
+        """The one to serve without a duel."""
+        return answering.best(self.sight(), candidates)
+
+    def win_probability(self, first: Features | str, second: Features | str) -> float:
+        """The chance that a vote goes to the first: features, or ids of items."""
+        return answering.chance(self.sight(), first, second)
+
+    def delays(self) -> IntArray:
+        """Votes by the time from asking, in the bins of the ledger."""
+        with self._replica.lock:
+            return self._replica.folded.ledger.delays.copy()
+
+    def votes(self, *, held_too: bool = False) -> VoteTable:
+        """Every vote that counts, from the log; with `held_too` also those of sources that are held back."""
+        with self._replica.lock:
+            self._replica.refresh()
+            upto = self._replica.folded.seq
+        return read_votes(self.settings, self._replica.log, upto=upto, held_too=held_too)
+
+    def raters(self) -> tuple[Rater, ...]:
+        """What is known of every source, held ones too: agreement, reliability, a flag where one is due."""
+        held = self._replica.folded.left_out.sources
+        return raters_of(self.votes(held_too=True), self.sight().posterior.prior_variance, held=held)
+
+    def audit(self, *, groups: Mapping[str, str] | None = None) -> Audit:
+        """A ledger of every vote, and whether a group of voters is held back or outvoted."""
+        sight = self.sight()
+        ids: Sequence[str] = ()
+        z = np.empty((0, len(sight.posterior.mean)))
+        if len(sight.catalogue) > 1:
+            ids, z = answering.features_of(sight, ALL)
+        return audit(self.votes(), sight.posterior.prior_variance, ids=list(ids), items=z, groups=groups)
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """The items as this process knows them."""
+        return self._replica.folded.catalogue
+
+    @property
+    def replica(self) -> Replica:
+        """This process's fold, for those who write several streams in one transaction."""
+        return self._replica
+
+    @property
+    def settings(self) -> StreamSettings:
+        return self._replica.settings

@@ -1,0 +1,105 @@
+"""Every vote of a log that was learned from, as columns: what raters, audits and tables are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from duelwise.answers.influence import leverages
+from duelwise.answers.raters import Judged
+from duelwise.stream import tickets
+from duelwise.stream.events import REWRITING, Asked, Recorded
+from duelwise.stream.folding import Folded, Log
+from duelwise.stream.leaving_out import left_out
+from duelwise.stream.lifecycle import winner_of
+from duelwise.stream.open_duels import LearnedVote
+from duelwise.stream.settings import StreamSettings
+from duelwise.types import Array, BoolArray, IntArray
+
+
+@dataclass(frozen=True)
+class VoteTable:
+    """One row a vote, in the order in which they were learned from."""
+
+    settings: StreamSettings
+    round: IntArray  # (n,)
+    ticket: list[str]
+    at: Array  # (n,) when the vote came
+    delay: Array  # (n,) seconds from asking
+    first: list[str | None]  # ids of the pair, in the learner's order
+    second: list[str | None]
+    swapped: BoolArray  # (n,) the first was shown on the right
+    source: list[str | None]
+    dz: Array  # (n, d) first minus second
+    outcome: Array  # (n,) 1: the first won
+    weight: Array  # (n,) as the learner counted it
+    leverage: Array  # (n,) ‖Δz‖ in λI + Σ ΔzΔzᵀ/4 of the votes before: how new the question was
+    x: Array  # (n, 2, dx) features of the pair
+
+    def __len__(self) -> int:
+        return len(self.outcome)
+
+    @property
+    def left_won(self) -> Array:
+        """(n,) 1 where the side shown left won."""
+        return np.where(self.swapped, 1 - self.outcome, self.outcome)
+
+    def winner(self, row: int) -> str:
+        return winner_of(float(self.outcome[row]), swapped=bool(self.swapped[row]))
+
+    def sources(self) -> tuple[list[str], IntArray]:
+        """Names of sources in the order of their first vote, and the number of each vote's (-1: none)."""
+        numbers: dict[str, int] = {}
+        of_vote = [-1 if name is None else numbers.setdefault(name, len(numbers)) for name in self.source]
+        return list(numbers), np.array(of_vote, dtype=np.int64)
+
+    def judged(self) -> tuple[list[str], Judged]:
+        """The columns that sources are judged by."""
+        names, numbers = self.sources()
+        return names, Judged(self.dz, self.outcome, numbers, self.left_won)
+
+
+def read_votes(settings: StreamSettings, log: Log, *, upto: int, held_too: bool = False) -> VoteTable:
+    """Walk a log; retracted votes are left out, and with `held_too` those of held sources are not."""
+    leaving_out = left_out(log.of_kinds(REWRITING, upto=upto))
+    if held_too:
+        leaving_out = leaving_out._replace(sources=frozenset())
+    return table_of(settings, log.events(after=0, upto=upto), Folded(settings, leaving_out=leaving_out))
+
+
+def table_of(settings: StreamSettings, events: Iterable[Recorded], folded: Folded) -> VoteTable:
+    """The votes that a fold learns from on its way."""
+    asked: dict[int, tuple[float, Asked]] = {}
+    votes: list[LearnedVote] = []
+    folded.on_learned = votes.append
+    for recorded in events:
+        if isinstance(recorded.event, Asked):
+            asked[recorded.event.round] = (recorded.at, recorded.event)
+        folded.apply(recorded)
+    return _columns(settings, votes, [asked[vote.round] for vote in votes])
+
+
+def _columns(
+    settings: StreamSettings, votes: Sequence[LearnedVote], asked: Sequence[tuple[float, Asked]]
+) -> VoteTable:
+    dz = np.array([vote.dz for vote in votes]).reshape(-1, settings.context_dim + settings.post_dim)
+    at = np.array([vote.at for vote in votes])
+    ids = [duel.ids or (None, None) for _, duel in asked]
+    return VoteTable(
+        settings=settings,
+        round=np.array([vote.round for vote in votes], dtype=np.int64),
+        ticket=[tickets.write(duel.round, duel.tag) for _, duel in asked],
+        at=at,
+        delay=at - np.array([moment for moment, _ in asked]),
+        first=[pair[0] for pair in ids],
+        second=[pair[1] for pair in ids],
+        swapped=np.array([duel.swapped for _, duel in asked], dtype=np.bool_),
+        source=[vote.source for vote in votes],
+        dz=dz,
+        outcome=np.array([vote.outcome for vote in votes]),
+        weight=np.array([vote.weight for vote in votes]),
+        leverage=leverages(dz),
+        x=np.array([duel.x for _, duel in asked]).reshape(-1, 2, settings.context_dim),
+    )

@@ -1,0 +1,112 @@
+"""The belief against exact integration, in any unit, and after a restart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from duelwise.answers import belief
+from duelwise.types import Array
+
+
+def votes(count: int, dim: int, seed: int = 0) -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(seed)
+    theta, dz = rng.normal(size=dim), rng.normal(size=(count, dim))
+    return theta, dz, (rng.random(count) < 1 / (1 + np.exp(-dz @ theta))).astype(float)
+
+
+def learned(dz: Array, outcome: Array) -> belief.Belief:
+    held = belief.belief(runs=1, dim=dz.shape[1])
+    belief.learn(held, np.zeros(len(dz), dtype=np.int64), dz, outcome)
+    return held
+
+
+def test_one_feature_agrees_with_exact_integration() -> None:
+    _, _, outcome = votes(60, 1)
+    dz = np.ones((60, 1))  # then the prior's unit never moves
+    held = learned(dz, outcome)
+    grid = np.linspace(-6, 6, 20001)
+    log_likelihood = outcome.sum() * grid - 60 * np.logaddexp(0, grid)
+    for g, scale in enumerate(held.scale.tolist()):
+        weight = np.exp(log_likelihood - 0.5 * (grid / scale) ** 2 + 60 * np.log(2))
+        mean = (grid * weight).sum() / weight.sum()
+        deviation = np.sqrt(((grid - mean) ** 2 * weight).sum() / weight.sum())
+        # Filtering vote by vote is no exact integration, least of all where the first votes say much.
+        assert held.mean[0, g, 0] == pytest.approx(mean, abs=(0.15 if scale < 2 else 0.6) * deviation)
+        assert np.sqrt(held.covariance[0, g, 0, 0]) == pytest.approx(deviation, rel=0.1)
+
+
+def test_units_do_not_matter() -> None:
+    _, dz, outcome = votes(200, 3)
+    unit = np.array([1.0, 1024.0, 2.0**-8])
+    plain, other = belief.posterior(learned(dz, outcome), 0), belief.posterior(learned(dz * unit, outcome), 0)
+    np.testing.assert_allclose(other.mean * unit, plain.mean, rtol=1e-6)
+    np.testing.assert_allclose(
+        other.covariance * np.outer(unit, unit), plain.covariance, rtol=1e-5, atol=1e-9
+    )
+
+
+def test_it_finds_the_truth_and_says_how_surely() -> None:
+    theta, dz, outcome = votes(3000, 4)
+    known = belief.posterior(learned(dz, outcome), 0)
+    error = np.sqrt(np.diagonal(known.covariance))
+    assert (np.abs(known.mean - theta) < 3 * error).all()
+    assert (error < 0.12).all()
+
+
+def test_runs_in_a_batch_equal_single_ones() -> None:
+    _, dz, outcome = votes(50, 3)
+    both = belief.belief(runs=2, dim=3)
+    for i in range(50):
+        belief.learn(
+            both, np.array([1, 0]), np.stack([dz[i], -dz[i]]), np.array([outcome[i], 1 - outcome[i]])
+        )
+    alone = learned(dz, outcome)
+    np.testing.assert_array_equal(both.mean[1], alone.mean[0])
+    np.testing.assert_allclose(both.mean[0], alone.mean[0], rtol=1e-9)
+
+
+def test_a_snapshot_goes_on_as_if_nothing_had_happened() -> None:
+    _, dz, outcome = votes(80, 3)
+    whole, half = learned(dz, outcome), learned(dz[:40], outcome[:40])
+    restored = belief.belief(runs=1, dim=3)
+    belief.restore(restored, belief.snapshot(half))
+    belief.learn(restored, np.zeros(40, dtype=np.int64), dz[40:], outcome[40:])
+    for name, value in belief.snapshot(whole).items():
+        np.testing.assert_array_equal(getattr(restored, name), value)
+
+
+def test_a_pair_of_equals_and_a_weight_of_nought_say_nothing() -> None:
+    _, dz, outcome = votes(34, 3)
+    held = learned(dz, outcome)
+    before = belief.posterior(held, 0)
+    at = np.zeros(1, dtype=np.int64)
+    belief.learn(held, at, np.zeros((1, 3)), np.ones(1))
+    np.testing.assert_array_equal(belief.posterior(held, 0).mean, before.mean)
+    belief.learn(held, at, dz[:1], outcome[:1])
+    moved = belief.posterior(held, 0).mean
+    belief.learn(held, at, dz[1:2], outcome[1:2], np.zeros(1))
+    np.testing.assert_allclose(belief.posterior(held, 0).mean, moved)
+
+
+@pytest.mark.parametrize("pairs", ["random", "greedy"])
+def test_intervals_cover(pairs: str) -> None:
+    rng = np.random.default_rng(5)
+    runs, dim = 200, 4
+    theta = rng.normal(size=(runs, dim)) / 2
+    held = belief.belief(runs=runs, dim=dim)
+    at = np.arange(runs)
+    for _ in range(120):
+        items = rng.normal(size=(runs, 6, dim))
+        first = np.zeros(runs, dtype=np.int64)
+        if pairs == "greedy":
+            means = np.stack([belief.posterior(held, r).mean for r in range(runs)])
+            first = np.einsum("rkd,rd->rk", items, means).argmax(axis=1)
+        dz = items[at, first] - items[at, (first + 1) % 6]
+        outcome = (rng.random(runs) < 1 / (1 + np.exp(-(dz * theta).sum(axis=1)))).astype(float)
+        belief.learn(held, at, dz, outcome)
+    inside = []
+    for r in range(runs):
+        known = belief.posterior(held, r)
+        inside.append(np.abs(known.mean - theta[r]) < 1.96 * np.sqrt(np.diagonal(known.covariance)))
+    assert 0.92 < np.mean(inside) < 0.98

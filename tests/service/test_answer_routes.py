@@ -1,0 +1,131 @@
+"""Answers over HTTP and from the client."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import httpx
+import pytest
+
+from duelwise.client import Client
+from duelwise.errors import UnknownItem
+
+ITEMS = [{"id": f"i{k}", "features": [k / 4, k % 3], "group": f"g{k % 2}"} for k in range(6)]
+
+
+@pytest.fixture
+def path(http: httpx.Client) -> str:
+    body = {"name": "shop", "context_dim": 2, "feature_names": ["size", "price"], "goal": "settle"}
+    assert http.post("/v1/streams", json=body).status_code == 201
+    answer = http.put("/v1/streams/shop/items", json={"items": ITEMS})
+    assert answer.json() == {"added": 6, "changed": 0, "same": 0}
+    return "/v1/streams/shop"
+
+
+def vote(http: httpx.Client, path: str, count: int) -> None:
+    for n in range(count):
+        duel = http.post(f"{path}/ask", json={}).json()
+        winner = "left" if duel["left"]["id"] > duel["right"]["id"] else "right"
+        told = {"winner": winner, "source": f"=r{n % 2}"}
+        assert http.post(f"{path}/tickets/{duel['ticket']}/tell", json=told).status_code == 200
+
+
+def test_rank_and_best(http: httpx.Client, path: str) -> None:
+    vote(http, path, 30)
+    ranking = http.post(f"{path}/rank", json={"limit": 4}).json()
+    assert [item["rank"] for item in ranking["items"]] == [1, 2, 3, 4]
+    assert set(ranking["items"][0]) >= {
+        "id", "utility", "standard_error", "low", "high", "rank_low", "rank_high", "probability_best",
+    }  # fmt: skip
+    assert set(ranking["settled"]) >= {"level", "leader", "votes_needed"}
+    assert ranking["items"][0]["id"] == http.post(f"{path}/best", json={}).json()["id"]
+    group = http.post(f"{path}/rank", json={"group": "g1", "adjust": ["price"]}).json()
+    assert {item["id"] for item in group["items"]} == {"i1", "i3", "i5"}
+    offered = [{"id": "a", "features": [0, 1]}, {"id": "b", "features": {"size": 1, "price": 0}}]
+    assert len(http.post(f"{path}/rank", json={"candidates": offered}).json()["items"]) == 2
+
+
+def test_raters_are_judged_held_and_released(http: httpx.Client, path: str) -> None:
+    vote(http, path, 24)
+    raters = http.get(f"{path}/raters").json()["raters"]
+    assert {rater["source"]: rater["votes"] for rater in raters} == {"=r0": 12, "=r1": 12}
+    assert set(raters[0]) >= {"agreement", "reliability", "low", "high", "flag"}
+    held = http.post(f"{path}/raters/hold", json={"source": "=r0"})
+    assert held.json() == {"source": "=r0", "held": True, "changed": True}
+    assert not http.post(f"{path}/raters/hold", json={"source": "=r0"}).json()["changed"]
+    assert [one["held"] for one in http.get(f"{path}/raters").json()["raters"]] == [True, False]
+    assert http.post(f"{path}/raters/release", json={"source": "=r0"}).json()["changed"]
+
+
+def test_items_are_listed_changed_and_withdrawn(http: httpx.Client, path: str) -> None:
+    assert http.put(f"{path}/items", json={"items": ITEMS[:2]}).json()["same"] == 2
+    page = http.get(f"{path}/items?group=g0&limit=2").json()
+    assert [item["id"] for item in page["items"]] == ["i0", "i2"]
+    assert http.get(f"{path}/items?after=i4").json()["items"][0]["id"] == "i5"
+    assert http.post(f"{path}/items/withdraw", json={"ids": ["i0"]}).json() == {"changed": 1}
+    assert http.get(f"{path}/items").json()["total"] == 5
+
+
+@pytest.mark.parametrize(
+    ("method", "where", "body", "status"),
+    [
+        ("PUT", "items", {"items": [{"id": "x", "features": [1]}]}, 422),
+        ("PUT", "items", {"items": [{"id": "x", "features": [1, 2], "colour": 1}]}, 422),
+        ("PUT", "items", {"items": []}, 422),
+        ("POST", "items/withdraw", {"ids": ["i1", "absent"]}, 404),
+        ("POST", "ask", {"ids": ["i1", "absent"]}, 404),
+        ("POST", "ask", {"ids": ["i1", "i2"], "group": "g0"}, 422),
+        ("POST", "rank", {"group": "absent"}, 404),
+        ("POST", "rank", {"adjust": ["colour"]}, 422),
+        ("GET", "votes?format=xml", None, 422),
+        ("GET", "votes?fromat=csv", None, 422),
+        ("GET", "items?limit=none", None, 422),
+        ("POST", "raters/hold", {"source": ""}, 422),
+    ],
+)
+def test_what_is_wrong_is_refused_and_changes_nothing(
+    http: httpx.Client, path: str, method: str, where: str, body: object, status: int
+) -> None:
+    before = http.get(path).json()["model_version"]
+    answer = http.request(method, f"{path}/{where}", json=body)
+    assert answer.status_code == status, answer.text
+    assert answer.json()["detail"]
+    assert http.get(path).json()["model_version"] == before
+
+
+def test_votes_come_as_tables(http: httpx.Client, path: str) -> None:
+    vote(http, path, 8)
+    rows = list(csv.DictReader(io.StringIO(http.get(f"{path}/votes?format=csv").text)))
+    assert len(rows) == 8
+    assert {row["source"] for row in rows} == {"'=r0", "'=r1"}  # a spreadsheet must not run them
+    assert len(http.get(f"{path}/votes?format=jsonl").text.splitlines()) == 8
+    assert http.get(f"{path}/votes?format=preferences").text.count('"chosen"') == 8
+    assert http.get(f"{path}/votes?format=parquet").content[:4] == b"PAR1"
+
+
+def test_an_audit_names_its_alarms(http: httpx.Client, path: str) -> None:
+    assert http.get(f"{path}/audit").json()["votes"] == 0
+    vote(http, path, 40)
+    audit = http.get(f"{path}/audit").json()
+    assert audit["votes"] == 40
+    assert {group["group"] for group in audit["groups"]} == {"=r0", "=r1"}
+    assert len(audit["ledger"]) == 40
+
+
+def test_the_client_has_it_all(client: Client, path: str) -> None:
+    shop = client.stream("shop")
+    duel = shop.ask(group="g0")
+    shop.tell(duel.ticket, "left", source="anna")
+    assert shop.rank(ids=["i1", "i2"])["items"]
+    assert shop.best()["id"]
+    assert shop.raters()[0]["source"] == "anna"
+    assert shop.hold("anna")
+    assert shop.release("anna")
+    assert shop.put_items([{"id": "new", "features": [1.0, 2.0]}]) == {"added": 1, "changed": 0, "same": 0}
+    assert shop.items(limit=3)["total"] == 7
+    assert shop.withdraw_items(["new"]) == 1
+    assert shop.votes("jsonl").count(b"\n") == 1
+    assert shop.audit()["votes"] == 1
+    with pytest.raises(UnknownItem):
+        shop.ask(ids=["i1", "absent"])

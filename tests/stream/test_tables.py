@@ -1,0 +1,86 @@
+"""Votes as tables, read back; an audit and its page."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from duelwise.errors import UnknownName
+from duelwise.stream import DecisionStream, StreamSettings
+from duelwise.stream.audit_page import audit_page
+from duelwise.stream.tables import cell, text_of, vote_columns, votes_as, written
+
+HOSTILE = "=SUM(A1)<script>"
+
+
+@pytest.fixture
+def stream(tmp_path: Path) -> Iterator[DecisionStream]:
+    settings = StreamSettings(context_dim=1, feature_names=("size",))
+    with DecisionStream.create(f"sqlite:///{tmp_path}/t.db", "shop", settings) as opened:
+        opened.put_items(
+            [
+                {"id": HOSTILE, "features": [1.0], "group": "how?", "content": "One, two"},
+                {"id": "plain", "features": [0.0], "group": "how?"},
+            ]
+        )
+        for n in range(30):
+            duel = opened.ask()
+            winner = "tie" if n % 10 == 9 else "left" if duel.left.id == HOSTILE else "right"
+            opened.tell(duel.ticket, winner, source=f"@rater {n % 2}")
+        yield opened
+
+
+def test_a_table_read_back_gives_the_same_votes(stream: DecisionStream) -> None:
+    columns = vote_columns(stream.votes())
+    rows = list(csv.DictReader(io.StringIO(written(columns, "csv").decode())))
+    for name in ("ticket", "left", "right", "winner", "source"):
+        assert [text_of(row[name]) for row in rows] == columns[name]
+    assert [float(row["weight"]) for row in rows] == columns["weight"]
+    assert [float(row["left.size"]) for row in rows] == columns["left.size"]
+    assert not any(value.startswith(("=", "@", "+", "-")) for row in rows for value in row.values() if value)
+    lines = [json.loads(line) for line in written(columns, "jsonl").splitlines()]
+    assert [line["winner"] for line in lines] == columns["winner"]
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = parquet.read_table(io.BytesIO(written(columns, "parquet")))
+    assert table.to_pydict() == {name: list(values) for name, values in columns.items()}
+
+
+def test_preferences_name_prompt_chosen_and_rejected(stream: DecisionStream) -> None:
+    rows = [json.loads(line) for line in votes_as(stream, "preferences").splitlines()]
+    assert len(rows) == 27  # ties prefer nobody
+    assert {row["prompt"] for row in rows} == {"how?"}
+    assert {(row["chosen"], row["rejected"]) for row in rows} == {("One, two", "plain")}
+    assert all(row["margin"] > 0 and row["rater"].startswith("@rater") for row in rows)
+
+
+@pytest.mark.parametrize("text", ["plain", "=1", "+1", "-1", "@x", "\tx", "'quoted", ""])
+def test_a_cell_is_plain_text_and_read_back(text: str) -> None:
+    assert text_of(str(cell(text))) == text
+    assert not str(cell(text)).startswith(("=", "+", "-", "@", "\t"))
+
+
+def test_an_unknown_format_is_refused(stream: DecisionStream) -> None:
+    with pytest.raises(UnknownName, match="xml"):
+        votes_as(stream, "xml")
+
+
+def test_an_audit_finds_who_sees_otherwise(stream: DecisionStream) -> None:
+    for n in range(120):
+        duel = stream.ask()
+        likes = HOSTILE if n % 4 else "plain"
+        winner = "left" if duel.left.id == likes else "right"
+        stream.tell(duel.ticket, winner, source="many" if n % 4 else "few")
+    found = stream.audit()
+    checks = {one.group: one.check for one in found.groups}
+    assert checks["few"].outvoted_low > 0
+    assert not checks["many"].outvoted_low > 0
+    assert any("few" in alarm for alarm in found.alarms)
+    assert found.leader == HOSTILE
+    page = audit_page("shop", found)
+    assert "<script>SUM" not in page
+    assert "=SUM(A1)&lt;script&gt;" in page
