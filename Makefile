@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-long check bench bench-service docs dist oldest mutants format clean
+.PHONY: demo test test-long check bench bench-service studies docs dist oldest mutants format clean
 
 demo: $(READY)
 	$(BIN)/duelwise demo
@@ -30,7 +30,13 @@ bench: $(READY)
 bench-service: $(READY)
 	$(BIN)/pip install -q -c constraints.txt -e '.[bench]'
 	$(BIN)/python -m benchmarks.stacks --page docs/decisions/the-live-path.md
-	$(BIN)/python -m benchmarks.service --page docs/performance.md
+	$(BIN)/python -m benchmarks.service --page docs/performance-service.md
+
+# Ten minutes of mixed load on each database, with a fault every 30 s: nothing lost, nothing doubled.
+SECONDS := 600
+EVERY := 30
+studies: $(READY)
+	$(BIN)/python -m benchmarks.studies --seconds $(SECONDS) --every $(EVERY)
 
 # Strict: a dead link, a page outside the contents or an undocumented public name fails.
 docs: $(READY)
@@ -40,6 +46,7 @@ docs: $(READY)
 dist: $(READY)
 	rm -rf build dist
 	$(BIN)/python -m build --no-isolation
+	$(BIN)/python -m build --no-isolation --outdir dist packages/duelwise-client
 	$(BIN)/twine check --strict dist/*
 
 # The quick tests with the oldest versions that pyproject.toml allows, in an environment of their own.

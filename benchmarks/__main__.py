@@ -32,6 +32,8 @@ ROWS = {
     "replay": laboratory.replay,
     "endless": laboratory.endless,
     "dimension": laboratory.dimension,
+    "monitors": laboratory.monitors_on,
+    "monitors-off": laboratory.monitors_off,
     "mabwiser": live.against_mabwiser,
     "vowpal": live.against_vowpal_wabbit,
 }

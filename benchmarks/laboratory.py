@@ -9,6 +9,7 @@ from statistics import mean, median
 
 import numpy as np
 
+from benchmarks.floors import look_at_nothing
 from benchmarks.literal import literal
 from benchmarks.timing import Row, compare, seconds
 from duelwise.lab.play.compiled_loop import play
@@ -32,7 +33,7 @@ def scenario(runs: int | list[int], *, mapping: str = "none", dim: int = 10) -> 
 
 def ours(
     *, runs: int = RUNS, horizon: int = HORIZON, mapping: str = "none", dim: int = 10,
-    post_serving: str = "none", estimate: str = "full-mle",
+    post_serving: str = "none", estimate: str = "full-mle", watched: bool = False,
 ) -> Trajectory:  # fmt: skip
     """RCDP-UCB with the published settings."""
     played = scenario(runs, mapping=mapping, dim=dim)
@@ -40,6 +41,8 @@ def ours(
     learner = rcdp_ucb(
         runs=runs, context_dim=dim, post_dim=world.post_dim, post_serving=post_serving, estimate=estimate
     )
+    if watched:
+        learner.watch()
     return play(learner, played, horizon=horizon)
 
 
@@ -55,6 +58,24 @@ def compile_all() -> None:
         ours(runs=2, horizon=20, estimate=estimate)
     for post_serving in ("spline", "mlp", "mlp-replay"):
         ours(runs=2, horizon=20, mapping="abs", post_serving=post_serving)
+
+
+def monitors_on(repeats: int) -> Row:
+    return compare(
+        "linear run, monitors on", "the same, off", "> 0.95", lambda: ours(watched=True), ours,
+        repeats=4 * repeats,
+    )  # fmt: skip
+
+
+def monitors_off(repeats: int) -> Row:
+    """What is left of the monitors in a run without them: a look for each duel."""
+    learner = rcdp_ucb(runs=1, context_dim=10)
+    look_at_nothing(learner.monitors, learner.pending, learner.theta[0], RUNS * HORIZON)
+    return compare(
+        "monitors off: a look for each duel", "the linear run it is part of", "> 100",
+        lambda: look_at_nothing(learner.monitors, learner.pending, learner.theta[0], RUNS * HORIZON), ours,
+        repeats=repeats,
+    )  # fmt: skip
 
 
 def linear(repeats: int) -> Row:

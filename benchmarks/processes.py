@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -15,6 +16,8 @@ import urllib.request
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+import psutil
 
 ROOT = Path(__file__).parent.parent
 SERVE = "from duelwise.cli import main; main()"
@@ -35,10 +38,18 @@ def request(port: int, path: str, body: bytes | None = None) -> bytes:
         return answer.read()
 
 
-def duelwise(store: str, *flags: str, source: Path = ROOT / "src") -> tuple[list[str], dict[str, str], int]:
-    """`duelwise serve`: the command, its environment, its port. `source` may be another version."""
+def duelwise(
+    store: str, *flags: str, source: Path = ROOT / "src", without: str = ""
+) -> tuple[list[str], dict[str, str], int]:
+    """`duelwise serve`: the command, its environment, its port. `source` may be another version.
+
+    `without` names packages that it shall not find, separated by commas.
+    """
     port = free_port()
-    command = [sys.executable, "-c", SERVE, "serve", "--store", store, "--port", str(port), *flags]
+    hidden = (
+        f"import sys; sys.modules.update(dict.fromkeys({[one for one in without.split(',') if one]!r})); "
+    )
+    command = [sys.executable, "-c", hidden + SERVE, "serve", "--store", store, "--port", str(port), *flags]
     return command, {"PYTHONPATH": str(source)}, port
 
 
@@ -50,6 +61,18 @@ def asgi(app: str, **environment: str) -> tuple[list[str], dict[str, str], int]:
         *("--no-access-log", "--loop", "uvloop", "--http", "httptools"),
     ]
     return command, environment, port
+
+
+def processor_time(port: int) -> float:
+    """Seconds that the server at this port and its processes have used."""
+    used = 0.0
+    for process in psutil.process_iter(["cmdline"]):
+        with contextlib.suppress(psutil.Error):
+            if str(port) in (process.info["cmdline"] or []):
+                for one in (process, *process.children(recursive=True)):
+                    times = one.cpu_times()
+                    used += times.user + times.system
+    return used
 
 
 @contextmanager

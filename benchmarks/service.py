@@ -1,6 +1,6 @@
 """The durable live path under load, beside what it is compared with, in turns.
 
-    make bench-service        (python -m benchmarks.service --page docs/performance.md)
+    make bench-service        (python -m benchmarks.service --page docs/performance-service.md)
 
 `wrk` with 32 connections asks and tells (10 candidates, 10 features, one pass), every answer durable, on
 SQLite and PostgreSQL: one process and two, one stream and eight. In turns with it run a plain FastAPI and
@@ -22,12 +22,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.open_loop import latency
-from benchmarks.processes import ROOT, asgi, database, duelwise, pgbench, postgresql, request, running
+from benchmarks.processes import (
+    ROOT,
+    asgi,
+    database,
+    duelwise,
+    pgbench,
+    postgresql,
+    processor_time,
+    request,
+    running,
+)
 from benchmarks.timing import write_between_marks
 
 SCRIPT = ROOT / "benchmarks" / "load" / "duels.lua"
 CONNECTIONS = 32
 EIGHT = 8
+WARM_TURNS = 20
 
 
 @dataclass
@@ -40,6 +51,7 @@ class Row:
     rates: list[float] = field(default_factory=list[float])
     p50: list[float] = field(default_factory=list[float])
     p99: list[float] = field(default_factory=list[float])
+    processor: list[float] = field(default_factory=list[float])  # microseconds of the server, a request
     calm: str = ""  # p50 and p99 at half load, open loop
 
     @property
@@ -49,11 +61,17 @@ class Row:
     def cells(self) -> str:
         spread = f"{min(self.rates):.0f} to {max(self.rates):.0f}"
         shown = f"{statistics.median(self.p50):.1f} / {statistics.median(self.p99):.1f}"
-        return f"| {self.name} | {self.rate:.0f} ({spread}) | {shown} | {self.calm} |"
+        used = f"{statistics.median(self.processor):.0f}"
+        return f"| {self.name} | {self.rate:.0f} ({spread}) | {shown} | {used} | {self.calm} |"
+
+    def clear(self) -> None:
+        for measured in (self.rates, self.p50, self.p99, self.processor):
+            measured.clear()
 
 
 def press(row: Row, seconds: int) -> None:
     """One turn of wrk."""
+    before = processor_time(row.port)
     done = subprocess.run(
         ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--latency", "-s", SCRIPT,
          f"http://127.0.0.1:{row.port}"],
@@ -62,6 +80,8 @@ def press(row: Row, seconds: int) -> None:
     if "Non-2xx" in done.stdout:
         raise SystemExit(f"{row.name} refused requests:\n{done.stdout}")
     row.rates.append(float(_found(r"Requests/sec:\s+([\d.]+)", done.stdout)))
+    answered = max(1.0, row.rates[-1] * seconds)
+    row.processor.append((processor_time(row.port) - before) / answered * 1e6)
     row.p50.append(_milliseconds(_found(r"\n\s+50%\s+(\S+)", done.stdout)))
     row.p99.append(_milliseconds(_found(r"\n\s+99%\s+(\S+)", done.stdout)))
 
@@ -79,8 +99,11 @@ def _milliseconds(text: str) -> float:
 
 def in_turns(rows: list[Row], *, seconds: int, repeats: int) -> None:
     for row in rows:
-        press(row, 2)  # compile, open, warm up
-        row.rates.clear(), row.p50.clear(), row.p99.clear()
+        for _ in range(WARM_TURNS):  # compile, open, warm up
+            press(row, 2)
+            if row.rates[-1] > 0:
+                break
+        row.clear()
     for _ in range(repeats):
         for row in rows:
             press(row, seconds)
@@ -92,7 +115,7 @@ def create_streams(port: int, count: int) -> None:
 
 
 def on_database(
-    name: str, stores: dict[str, str], *, today: Path | None, seconds: int, repeats: int
+    name: str, stores: dict[str, str], *, today: Path | None, without: str, seconds: int, repeats: int
 ) -> list[Row]:
     """Every row of one database; `stores` has a fresh one for each server."""
     with contextlib.ExitStack() as held:
@@ -104,8 +127,15 @@ def on_database(
             ),
             "bare endpoint, same server and framework": asgi("benchmarks.bare_service:app"),
         }
+        if name == "SQLite":
+            servers["sketch, SQLite"] = asgi(
+                "benchmarks.sketch_service:app", SKETCH_FILE=stores["sketch"].removeprefix("sqlite:///"),
+                PYTHONPATH=f"{ROOT / 'src'}",
+            )  # fmt: skip
         if today is not None:
-            servers[f"durable, {name}, version of --today"] = duelwise(stores["today"], source=today)
+            servers[f"durable, {name}, version of --today"] = duelwise(
+                stores["today"], source=today, without=without
+            )
         rows = [Row(label, held.enter_context(running(*made))) for label, made in servers.items()]
         for row in rows:
             if row.name.startswith("durable"):
@@ -135,12 +165,15 @@ def ratios(rows: list[Row], name: str) -> list[str]:
         ("two processes / one, eight streams", eight[f"{two.name}, eight streams"],
          eight[f"{one.name}, eight streams"]),
     ]  # fmt: skip
+    pairs += [("one process / sketch", one, row) for row in rows if row.name.startswith("sketch")]
     pairs += [("one process / version of --today", one, row) for row in rows if "--today" in row.name]
     lines: list[str] = []
     for label, ours, theirs in pairs:
         each = [fast / slow for fast, slow in zip(ours.rates, theirs.rates, strict=True)]
+        used = [slow / fast for fast, slow in zip(ours.processor, theirs.processor, strict=True)]
         lines.append(
-            f"| {name}: {label} | {statistics.median(each):.2f}× ({min(each):.2f} to {max(each):.2f}) |"
+            f"| {name}: {label} | {statistics.median(each):.2f}× ({min(each):.2f} to {max(each):.2f}) "
+            f"| {statistics.median(used):.2f}× |"
         )
     return lines
 
@@ -150,10 +183,13 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=4)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--today", type=Path, help="the src folder of another version, for a ratio")
+    parser.add_argument("--without", default="", help="packages it shall not find: uvloop,httptools")
     parser.add_argument("--page", type=Path, help="a page to write the tables into, between its marks")
     given = parser.parse_args()
-    settings = {"today": given.today, "seconds": given.seconds, "repeats": given.repeats}
-    names = ("one", "two", "plain", "today")
+    settings = {
+        "today": given.today, "without": given.without, "seconds": given.seconds, "repeats": given.repeats
+    }  # fmt: skip
+    names = ("one", "two", "plain", "today", "sketch")
     with tempfile.TemporaryDirectory() as folder:
         files = {name: f"sqlite:///{folder}/{name}.db" for name in names}
         sqlite = on_database("SQLite", files, **settings)
@@ -168,10 +204,14 @@ def main() -> None:
 
 
 def table(rows: list[Row], compared: list[str], inserts: float) -> str:
-    head = "| 32 connections | requests/s (spread) | p50 / p99 ms | open loop at half load, p50 / p99 ms |\n"
-    lines = [head + "|---|---|---|---|", *(row.cells() for row in rows)]
-    lines.append(f"| `pgbench`, one inserted row a transaction | {inserts:.0f} | | |")
-    return "\n".join([*lines, "", "| ratio | median (spread) |", "|---|---|", *compared, ""])
+    head = (
+        "| 32 connections | requests/s (spread) | p50 / p99 ms | processor µs a request "
+        "| open loop at half load, p50 / p99 ms |\n"
+    )
+    lines = [head + "|---|---|---|---|---|", *(row.cells() for row in rows)]
+    lines.append(f"| `pgbench`, one inserted row a transaction | {inserts:.0f} | | | |")
+    ratio = ["", "| ratio | of rates, median (spread) | of processor time |", "|---|---|---|"]
+    return "\n".join([*lines, *ratio, *compared, ""])
 
 
 if __name__ == "__main__":

@@ -25,7 +25,6 @@ def main(path: str = "headlines.db", readers: int = 60) -> dict[str, float]:
     settings = StreamSettings(
         context_dim=3,
         feature_names=("words", "question", "number"),
-        options={"clip": 1.0},  # nobody lies here: let votes count in full
     )
     with DecisionStream.create(f"sqlite:///{path}", "headlines", settings) as stream:
         for _ in range(readers):

@@ -63,9 +63,7 @@ def main(url: str = "http://127.0.0.1:8000", *, evenings: int = 10, orders: int 
     """Serve some evenings; the average joy should rise."""
     rng = generator(7, "food delivery", 0)
     with client or Client(url) as service:
-        meals = service.create(
-            "dinner", context_dim=3, post_dim=2, feature_names=FEATURES, options={"clip": 0.5}
-        )
+        meals = service.create("dinner", context_dim=3, post_dim=2, feature_names=FEATURES)
         joys = [evening(meals, rng, orders) for _ in range(evenings)]
         report = meals.report()
     for number, joy in enumerate(joys, start=1):

@@ -51,4 +51,4 @@ class InProcess(httpx.BaseTransport):
         return httpx.Response(response.status_code, headers=response.headers, content=content)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(180)  # the first compiles

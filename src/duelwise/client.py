@@ -13,6 +13,7 @@ is sent again by itself.
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 import uuid
@@ -22,7 +23,7 @@ from types import TracebackType
 from typing import Literal, Self, TypedDict, cast
 from urllib.parse import quote, urlencode
 
-from duelwise import errors
+from . import errors  # relative: the same file is the package duelwise_client, which needs nothing else
 
 try:
     import httpx
@@ -45,20 +46,28 @@ ERRORS: dict[str, type[errors.DuelwiseError]] = {
     "unauthorised": errors.Unauthorised,
     "forbidden": errors.Forbidden,
     "overloaded": errors.Overloaded,
+    "too-many-requests": errors.TooManyRequests,
+    "broken-stream": errors.BrokenStream,
     "read-only": errors.ReadOnly,
     "storage-failure": errors.StorageFailure,
 }
 RETRIES = 4  # with the waits below, about three seconds in all
 FIRST_WAIT = 0.2  # seconds; doubled each time, and spread so that clients do not come back together
 ITEMS_AT_ONCE = 500  # of a catalogue, in one request
-FINAL = ("read-only", "damaged")  # 503s that no waiting will cure
+LONGEST_WAIT = 60.0  # however long the service asks for
+FINAL = ("read-only", "damaged", "broken-stream")  # 503s that no waiting will cure
+PASSING = (429, 502, 503, 504)
+IMPORTED_AT_ONCE = 200  # past duels in one request
+
+Features = Sequence[float] | Mapping[str, float]
+"""In the order of the stream's names, or by name."""
 
 
 class Candidate(TypedDict):
     """One of those to choose a pair from."""
 
     id: str
-    features: Sequence[float]
+    features: Features
 
 
 @dataclass(frozen=True)
@@ -124,10 +133,13 @@ class Client:
         """A stream of the service; whether it exists shows with the first request."""
         return RemoteStream(self, name)
 
-    def create(self, name: str, *, context_dim: int, post_dim: int = 0, **further: JSON) -> RemoteStream:
-        """Create a stream, or find it with the same settings; `further` are the others by name."""
-        body: dict[str, JSON] = {"name": name, "context_dim": context_dim, "post_dim": post_dim, **further}
-        self.request("POST", "/v1/streams", body)
+    def create(self, name: str, *, context_dim: int, **settings: JSON | Sequence[str]) -> RemoteStream:
+        """Create a stream, or find it with the same settings: those of `StreamSettings`, by name.
+
+        What is left out has the service's default.
+        """
+        body = {"name": name, "context_dim": context_dim, **settings}
+        self.request("POST", "/v1/streams", cast("dict[str, JSON]", body))
         return self.stream(name)
 
     def streams(self) -> list[dict[str, JSON]]:
@@ -137,6 +149,7 @@ class Client:
     def request(self, method: str, path: str, body: Mapping[str, JSON] | None = None) -> dict[str, JSON]:
         """One request, sent again while that may help."""
         for attempt in range(self._retries + 1):
+            wanted = 0.0  # seconds that the service asks to be left alone
             try:
                 response = self._http.request(method, path, json=body)
             except httpx.TransportError as error:
@@ -147,7 +160,8 @@ class Client:
                     return cast("dict[str, JSON]", response.json())
                 if attempt == self._retries or not _may_pass(response):
                     raise error_of(response)
-            self._sleep(FIRST_WAIT * 2**attempt * (0.5 + secrets.randbelow(1000) / 1000))
+                wanted = _retry_after(response)
+            self._sleep(max(wanted, FIRST_WAIT * 2**attempt * (0.5 + secrets.randbelow(1000) / 1000)))
         raise AssertionError("the last attempt returns or raises")
 
     def content(self, path: str) -> bytes:
@@ -201,8 +215,8 @@ class RemoteStream:
             named |= {name: cast("JSON", value) for name, value in given.items() if value is not None}
             return _duel(self._client.request("POST", f"{self._path}/ask", named))
         offered: list[JSON] = [
-            {"id": candidate["id"], "features": [float(value) for value in candidate["features"]]}
-            for candidate in candidates
+            {"id": one["id"], "features": _features(one["features"], f"candidate {number} ({one['id']!r})")}
+            for number, one in enumerate(candidates)
         ]
         body: dict[str, JSON] = {"candidates": offered, "event_id": event_id or uuid.uuid4().hex}
         if votes_wanted is not None:
@@ -214,7 +228,7 @@ class RemoteStream:
 
         None where a value is not known yet.
         """
-        body: dict[str, JSON] = {"left": _values(left), "right": _values(right)}
+        body: dict[str, JSON] = {"left": _features(left, "left"), "right": _features(right, "right")}
         return _receipt(self._client.request("POST", f"{self._ticket(ticket)}/observe", body))
 
     def tell(self, ticket: str, winner: Winner, *, source: str | None = None) -> Receipt:
@@ -249,15 +263,60 @@ class RemoteStream:
         """What the stream has learned, from whom, and how sure it is."""
         return self._client.request("GET", f"{self._path}/report")
 
-    def expire(self, older_than: float) -> int:
-        """Close duels that have waited longer than this many seconds; returns how many."""
-        answer = self._client.request("POST", f"{self._path}/expire", {"older_than": older_than})
-        return cast("int", answer["changed"])
+    def expire(self, older_than: float | None = None, *, confirm_clock: bool = False) -> int:
+        """Close duels that waited longer than this many seconds, or the stream's own; returns how many."""
+        body: dict[str, JSON] = {"older_than": older_than, "confirm_clock": confirm_clock}
+        return cast("int", self._client.request("POST", f"{self._path}/expire", body)["changed"])
 
     def retract_source(self, source: str) -> int:
         """Take back every vote of a source; returns how many."""
         answer = self._client.request("POST", f"{self._path}/retract-source", {"source": source})
         return cast("int", answer["changed"])
+
+    def erase_source(self, source: str) -> str:
+        """Put a pseudonym in the place of a source's name; returns it. Votes and what was learned stay."""
+        answer = self._client.request("POST", f"{self._path}/erase-source", {"source": source})
+        return cast("str", answer["pseudonym"])
+
+    def derive(self, name: str, columns: Mapping[str, str] | None = None, **settings: JSON) -> RemoteStream:
+        """A new stream that has lived through this one's log, with other settings.
+
+        `columns` gives the features it has, as {"rating": "stars"}: a new name before the old one.
+        """
+        body: dict[str, JSON] = {"name": name, **settings}
+        if columns is not None:
+            body["columns"] = dict(columns)
+        self._client.request("POST", f"{self._path}/derive", body)
+        return self._client.stream(name)
+
+    def import_duels(
+        self, duels: Sequence[Mapping[str, JSON]], *, on_progress: Callable[[int, int], None] | None = None
+    ) -> int:
+        """Learn from past duels, {"left", "right", "winner", …} each; returns how many were new.
+
+        Each needs an `event_id`, so that an import that was interrupted can be run again.
+        `on_progress` hears how many of how many are done.
+        """
+        new = 0
+        for start in range(0, len(duels), IMPORTED_AT_ONCE):
+            some = duels[start : start + IMPORTED_AT_ONCE]
+            for number, one in enumerate(some, start=start):
+                if not one.get("event_id"):
+                    raise errors.InvalidInput(
+                        f"Duel {number} has no event_id; a repeat would count it twice."
+                    )
+            for number, result in enumerate(
+                self.batch([{"op": "import", **one} for one in some]), start=start
+            ):
+                if result["status"] != 200:
+                    problem = cast("dict[str, JSON]", result["problem"])
+                    raise ERRORS.get(_kind(problem), errors.DuelwiseError)(
+                        f"Duel {number}: {problem['detail']}"
+                    )
+                new += bool(result["changed"])
+            if on_progress is not None:
+                on_progress(min(start + IMPORTED_AT_ONCE, len(duels)), len(duels))
+        return new
 
     def export(self) -> Iterator[str]:
         """The log, one line of JSON for each event."""
@@ -332,7 +391,32 @@ def error_of(response: httpx.Response) -> errors.DuelwiseError:
 
 
 def _may_pass(response: httpx.Response) -> bool:
-    return response.status_code in (502, 503, 504) and _kind(_problem(response)) not in FINAL
+    return response.status_code in PASSING and _kind(_problem(response)) not in FINAL
+
+
+def _retry_after(response: httpx.Response) -> float:
+    """The seconds that the answer asks for; none where it says a date or nothing."""
+    try:
+        seconds = float(response.headers.get("retry-after", "0"))
+    except ValueError:
+        return 0.0
+    return min(seconds, LONGEST_WAIT) if seconds > 0 else 0.0
+
+
+def _features(features: Known, owner: str) -> JSON:
+    """Numbers that JSON can carry, null for what is not known; others are named, and nothing is sent."""
+    if features is None:
+        return None
+    named = dict(features) if isinstance(features, Mapping) else dict(enumerate(features))
+    for name, value in named.items():
+        if value is not None and not math.isfinite(value):
+            raise errors.InvalidInput(
+                f"{owner}, feature {name!r} is {value}; expected a finite number. Nothing was sent."
+            )
+    sent: dict[str, JSON] = {
+        str(name): None if value is None else float(value) for name, value in named.items()
+    }
+    return sent if isinstance(features, Mapping) else list(sent.values())
 
 
 def _problem(response: httpx.Response) -> dict[str, JSON]:
@@ -365,12 +449,3 @@ def _receipt(answer: Mapping[str, JSON]) -> Receipt:
         cast("str", answer["ticket"]), cast("str", answer["state"]), cast("bool", answer["changed"]),
         cast("str | None", answer.get("vote")),
     )  # fmt: skip
-
-
-def _values(known: Known) -> JSON:
-    """Floats; null for what is not known."""
-    if known is None:
-        return None
-    if isinstance(known, Mapping):
-        return {name: None if value is None else float(value) for name, value in known.items()}
-    return [None if value is None else float(value) for value in known]

@@ -102,6 +102,10 @@ class Overloaded(DuelwiseError):
     """Too much waits already; the request was not begun and may be sent again."""
 
 
+class TooManyRequests(DuelwiseError):
+    """The key has used up its share of requests for now; the request was not begun."""
+
+
 class MissingExtra(DuelwiseError, ImportError):
     """An optional dependency is not installed."""
 

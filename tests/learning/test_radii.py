@@ -107,6 +107,22 @@ def test_the_theory_width_is_twice_the_radius() -> None:
         )  # fmt: skip
 
 
+def test_the_appendix_has_three_times_the_delay_and_features_longer_than_one() -> None:
+    learner = rcdp_ucb(
+        runs=1, context_dim=3, exploration_width="theory", clip=0.1, corruption_budget=2, delay=3 * 5,
+        norm_bound=1.5, feature_bound=4.0,
+    )  # fmt: skip
+    live(learner, Life([0], candidates=4, context_dim=3, post_dim=0), rounds=9)
+    assert learner.parts.width.at(learner.core)[0] == pytest.approx(
+        2 * radii.radius(
+            10, dim=3, regularisation=1.0, confidence=0.05, norm_bound=1.5, alpha=0.1,
+            corruption_budget=2, delay=5, delay_factor=3.0, feature_bound=4.0,
+        )
+    )  # fmt: skip
+    with pytest.raises(InvalidInput, match="feature_bound is 0"):
+        rcdp_ucb(context_dim=3, exploration_width="theory", clip=0.1, feature_bound=0.0)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [

@@ -19,7 +19,7 @@ def test_a_duel_from_asking_to_telling(client: Client) -> None:
     assert {duel.left.id, duel.right.id} < {candidate["id"] for candidate in candidates()}
     assert meals.observe(duel.ticket, left=[60, 1], right=[40, 9]).state == "observed"
     assert meals.tell(duel.ticket, "left", source="ann").state == "told"
-    assert meals.tell(duel.ticket, "left").changed is False
+    assert meals.tell(duel.ticket, "left", source="ann").changed is False
     assert meals.ticket(duel.ticket)["winner"] == "left"
     assert meals.report()["model_version"] == 4  # and the ranges of the first ask
     assert meals.retract(duel.ticket).state == "retracted"
@@ -109,3 +109,55 @@ def test_an_answer_that_is_no_problem_json_is_still_an_error() -> None:
     client = remote(lambda _: httpx.Response(418, text="teapot"), [])
     with pytest.raises(errors.DuelwiseError, match="418"):
         client.streams()
+
+
+def test_features_by_name_and_contexts_by_name(client: Client) -> None:
+    names = ["price", "spice", "warmth"]
+    meals = client.create("meals", context_dim=2, post_dim=1, feature_names=names)
+    offered = [{"id": str(i), "features": {"spice": float(i), "price": 1.0}} for i in range(3)]
+    duel = meals.ask(offered)
+    assert meals.observe(duel.ticket, left={"warmth": 1.0}, right={"warmth": 2.0}).state == "observed"
+    asked = meals.ticket(duel.ticket)["history"][0]["details"]
+    assert [row[0] for row in asked["x"]] == [1.0, 1.0]
+    with pytest.raises(errors.InvalidInput, match="salt"):
+        meals.ask([{"id": str(i), "features": {"salt": 1.0, "price": 1.0}} for i in range(2)])
+
+
+def test_what_the_library_can_the_client_can(client: Client) -> None:
+    meals = client.create("meals", context_dim=2, post_dim=1, feature_names=["price", "spice", "warmth"])
+    duels = [
+        {"left": [i, 0.0], "right": [0.0, i], "left_context": [1.0], "right_context": [0.0],
+         "winner": "left", "source": "ann", "event_id": f"past {i}"}
+        for i in range(450)
+    ]  # fmt: skip
+    heard: list[tuple[int, int]] = []
+    assert meals.import_duels(duels, on_progress=lambda *done: heard.append(done)) == 450
+    assert heard == [(200, 450), (400, 450), (450, 450)]
+    assert meals.import_duels(duels) == 0
+    other = meals.derive("other", {"cost": "price", "warmth": "warmth"}, random_share=0.5)
+    settings = other.status()["settings"]
+    assert (settings["feature_names"], settings["random_share"]) == (["cost", "warmth"], 0.5)
+    assert other.status()["counts"] == meals.status()["counts"]
+    pseudonym = meals.erase_source("ann")
+    assert not any('"ann"' in line for line in meals.export())
+    assert meals.retract_source(pseudonym) == 450
+    assert meals.expire(confirm_clock=True) == 0
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_number_that_is_none_is_named_and_nothing_is_sent(value: float) -> None:
+    meals = remote(lambda _: pytest.fail("a request was sent"), []).stream("meals")
+    with pytest.raises(errors.InvalidInput, match=r"candidate 1 \('rice'\), feature 2"):
+        meals.ask([{"id": "soup", "features": [1, 2, 3]}, {"id": "rice", "features": [1, 2, value]}])
+    with pytest.raises(errors.InvalidInput, match="right, feature 'warmth'"):
+        meals.observe("1-x", left={"warmth": 1.0}, right={"warmth": value})
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_the_client_waits_as_long_as_it_is_asked_to(status: int) -> None:
+    waits: list[float] = []
+    answers = iter(
+        [httpx.Response(status, headers={"Retry-After": "7"}), httpx.Response(200, json={"streams": []})]
+    )
+    assert remote(lambda _: next(answers), waits).streams() == []
+    assert waits == [7.0]

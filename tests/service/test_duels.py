@@ -115,9 +115,36 @@ def test_a_batch_answers_each_item_on_its_own(http: httpx.Client, meals: str) ->
     assert results[3] == results[4]
     assert "'dish 2'" in results[1]["problem"]["detail"]
     assert "distance" in results[1]["problem"]["detail"]
+    vote = results[0].pop("vote")
     assert results[0] == {"status": 200, "ticket": ticket, "state": "voted", "changed": True}
+    assert vote == "2"
     assert http.get(meals).json()["model_version"] == 4
 
 
 def test_an_empty_batch_is_answered(http: httpx.Client, meals: str) -> None:
     assert http.post(f"{meals}/batch", json={"items": []}).json() == {"results": []}
+
+
+def test_parts_of_contexts_and_several_votes(http: httpx.Client, meals: str) -> None:
+    asked = {"candidates": candidates(), "votes_wanted": 2}
+    ticket = http.post(f"{meals}/ask", json=asked).json()["ticket"]
+    path = f"{meals}/tickets/{ticket}"
+    part = http.post(f"{path}/observe", json={"left": [0.4, None], "right": None}).json()
+    assert (part["state"], part["changed"], part["vote"]) == ("asked", True, None)
+    assert http.post(f"{path}/observe", json={"left": [0.5, 1.0]}).status_code == 409
+    assert (
+        http.post(f"{path}/observe", json={"left": [0.4, 1.0], "right": [1, 2]}).json()["state"] == "observed"
+    )
+    first = http.post(f"{path}/tell", json={"winner": "left", "source": "ann"}).json()
+    second = http.post(f"{path}/tell", json={"winner": "right", "source": "bob"}).json()
+    assert (first["state"], second["state"]) == ("observed", "told")
+    shown = http.get(path).json()
+    assert shown["wanted"] == 2
+    assert [(v["vote"], v["winner"], v["source"]) for v in shown["votes"]] == [
+        (first["vote"], "left", "ann"), (second["vote"], "right", "bob"),
+    ]  # fmt: skip
+    assert all(0 < v["weight"] <= 1 for v in shown["votes"])
+    assert http.post(f"{path}/retract", json={"vote": "no such"}).status_code == 409
+    assert http.post(f"{path}/retract", json={"vote": first["vote"]}).json()["state"] == "told"
+    assert [v["source"] for v in http.get(path).json()["votes"]] == ["bob"]
+    assert http.post(f"{path}/retract").json()["state"] == "retracted"

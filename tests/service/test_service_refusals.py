@@ -45,7 +45,7 @@ def test_a_feature_that_is_no_sensible_number_is_named(http: httpx.Client, meals
     assert http.get(meals).json()["model_version"] == 0
 
 
-@pytest.mark.parametrize("text", ["NaN", "null", "1e999"])
+@pytest.mark.parametrize("text", ["NaN", '"x"', "1e999"])
 def test_a_context_that_is_no_number_is_named(http: httpx.Client, meals: str, text: str) -> None:
     ticket = http.post(f"{meals}/ask", json={"candidates": candidates()}).json()["ticket"]
     body = b'{"left": [1, 2], "right": [%s, 2]}' % text.encode()

@@ -20,3 +20,9 @@ def test_every_setting_is_on_the_page():
 
     page = PAGE.read_text()
     assert [item.name for item in fields(StreamSettings) if f"`{item.name}`" not in page] == []
+
+
+def test_the_page_on_feedback_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for block in re.findall(r"```python\n(.*?)```", (PAGE.parent / "feedback.md").read_text(), re.DOTALL):
+        exec(compile(block, "feedback.md", "exec"), {})

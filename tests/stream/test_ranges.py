@@ -178,6 +178,25 @@ def test_coefficients_are_in_the_features_own_units(store, clock, rng):
     stream.close()
 
 
+def test_a_report_says_how_the_assumptions_fare(store, clock, rng):
+    stream = DecisionStream.create(store, "meals", SETTINGS, clock=clock)
+    assert stream.report().assumptions.flat_share is None
+    for _ in range(130):
+        vote(stream, rng)
+    told = stream.report().assumptions
+    assert 0 <= told.flat_share <= 1
+    assert 0 < told.feature_norm <= 5**0.5
+    assert told.estimate_norm > 0
+    assert told.served_error > 0
+    assert abs(told.learning_rate) < 1
+    stream.close()
+    with DecisionStream.open(store, "meals", clock=clock) as again:
+        assert again.report().assumptions == told
+    old = DecisionStream.create(store, "old", replace(LEARNING, edition=1), clock=clock)
+    assert old.report().assumptions is None
+    old.close()
+
+
 def test_a_log_of_0_1_gives_its_ranges_at_once(rng, store, clock):
     old = replace(LEARNING, edition=1)
     stream = DecisionStream.create(store, "meals", old, clock=clock)

@@ -177,8 +177,7 @@ def _fail(_: object) -> bool:
 
 def test_an_interruption_between_commit_and_fold_is_made_good(stream, store, rng, monkeypatch):
     vote(stream, rng)
-    learner = stream._replica.folded.learner
-    monkeypatch.setattr(learner, "serve", lambda duel: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr("duelwise.stream.folding.take", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         stream.ask(candidates(rng))
     monkeypatch.undo()

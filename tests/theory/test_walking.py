@@ -5,11 +5,14 @@ import pytest
 from typer.testing import CliRunner
 
 from duelwise.cli import app
+from duelwise.lab.play.compiled_loop import rollout
 from duelwise.lab.play.corruptions import StrategicCorruption
 from duelwise.lab.play.delays import GaussianDelay
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import simulate
 from duelwise.lab.worlds.linear import LinearWorld
+from duelwise.learning.core.monitors import monitors
+from duelwise.learning.monitoring import watched
 from duelwise.learning.recipes import rcdp_ucb
 from duelwise.theory.monitoring import learning_exponent, look_back, monitor
 from duelwise.theory.walking import norm, norms, walk
@@ -76,13 +79,56 @@ def test_the_exponent_of_a_power_law() -> None:
 
 def test_looking_back_at_a_run_that_was_played() -> None:
     made, where = learner(post_serving="ridge"), scenario()
+    made.watch()
     played = simulate(made, where, horizon=80)
     found = look_back(made, where.world, played.arms)
-    np.testing.assert_allclose(found.estimate_norm, np.linalg.norm(made.theta, axis=1))
+    assert (found.estimate_norm > 0.0).all()
     assert (found.feature_norm > 3.0).all()
     assert found.flat_share.mean() > 0.3
-    assert (found.error > 0).all()
+    assert (found.late_error > 0).all()
     assert set(found.summary()) == set(vars(found))
+
+
+def test_a_learners_own_monitors_see_what_a_walk_sees() -> None:
+    made = learner(post_serving="ridge", curvature=0.2)
+    made.watch()
+    played = simulate(made, scenario(), horizon=80)
+    found = watched(made.monitors)
+    walked = monitor(learner(post_serving="ridge", curvature=0.2), scenario(), horizon=80, curvature=0.2)
+    np.testing.assert_array_equal(found.flat_share, walked.flat_share)
+    np.testing.assert_allclose(found.estimate_norm, walked.largest_estimate)
+    where = scenario().world
+    for r, arms in enumerate(played.arms):
+        z = [where.contexts(t)[r, arms[t]] for t in range(80)]
+        y = [where.reveal(t, where.contexts(t)).y[r, arms[t]] for t in range(80)]
+        longest = np.linalg.norm(np.concatenate([z, y], axis=2), axis=2).max()
+        assert found.feature_norm[r] == pytest.approx(longest)
+    np.testing.assert_array_equal(made.monitors.counted[:, :7].sum(axis=1), 160)
+    np.testing.assert_array_equal(made.monitors.counted[:, 4:6], [[32, 64]] * 3)
+    assert (found.served_error > 0).all()
+    assert np.isnan(found.learning_rate).all()  # two full windows
+
+
+def test_monitors_change_nothing_and_both_loops_keep_the_same() -> None:
+    off, plain, compiled = learner(), learner(), learner()
+    plain.watch()
+    compiled.watch()
+    curves = [simulate(off, scenario(), horizon=60), simulate(plain, scenario(), horizon=60)]
+    curves.append(rollout(compiled, scenario(), horizon=60))
+    for other in curves[1:]:
+        np.testing.assert_array_equal(other.regret, curves[0].regret)
+    assert off.monitors.duels.shape == (0,)
+    for one, other in zip(plain.monitors, compiled.monitors, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_the_learning_rate_of_a_power_law() -> None:
+    seen = monitors(runs=1)
+    seen.duels[0] = 2**10 - 1
+    for window in range(10):
+        seen.counted[0, window] = 2 * 2**window
+        seen.error[0, window] = 2 * 2**window * (1.5 * 2**window) ** -0.3
+    assert watched(seen).learning_rate[0] == pytest.approx(0.3)
 
 
 def test_run_shows_monitors() -> None:

@@ -38,8 +38,8 @@ def demo(
     out.print(table(standings))
     out.print(describe(contest))
     title = "Cumulative regret: published settings, spline φ̂"
-    draw(standings, title=title, plot=picture, html=None)
-    write_json(numbers, lambda: as_plain(contest, standings))
+    draw(standings, {}, title=title, plot=picture, html=None)
+    write_json(numbers, lambda: as_plain(contest, standings, {}))
     lines = (HEAD, ("---",) * len(HEAD), *rows(standings))
     written = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     write_text(ranking, f"{title}\n\n{written}\n\n{describe(contest)}\n")

@@ -10,6 +10,7 @@ import typer
 from duelwise.cli.app import app
 from duelwise.cli.completing import listed, names, protocols, recipes
 from duelwise.cli.completing import post_serving as post_serving_names
+from duelwise.cli.grid import run_grid
 from duelwise.cli.interrupting import interruptible
 from duelwise.cli.outputs import (
     HtmlOption,
@@ -35,6 +36,7 @@ from duelwise.learning.post_serving import POST_SERVING
 from duelwise.learning.recipes import PAPER_FIVE
 from duelwise.theory.monitoring import Lookback, look_back
 
+GRID_RUNS = 20
 DelayName = Literal["none", "stochastic", "strategic"]
 WRITTEN = ("task", "json_file", "plot", "html", "quiet", "folder")  # what a TOML file does not settle itself
 OF_DELAY = {"delay_budget": "strategic", "delay_mean": "stochastic", "delay_std": "stochastic"}
@@ -47,8 +49,8 @@ def run(
     task: Annotated[
         str,
         typer.Argument(
-            help=f"{', '.join(TASKS)}; or a file of your own, FILE.toml.",
-            autocompletion=names(lambda: [*TASKS, *map(str, Path().glob("*.toml"))]),
+            help=f"{', '.join(TASKS)}; grid, the attack grid; or a file of your own, FILE.toml.",
+            autocompletion=names(lambda: [*TASKS, "grid", *map(str, Path().glob("*.toml"))]),
         ),
     ],
     mapping: Annotated[
@@ -98,8 +100,12 @@ def run(
         _refuse_in_file(task, given)
         run_file(Path(task), folder=folder, json_file=json_file, plot=plot, html=html, quiet=quiet)
         return
+    if task == "grid":
+        _refuse_in_grid(given)
+        run_grid(runs=runs if "runs" in given else GRID_RUNS, folder=folder, json_file=json_file, quiet=quiet)
+        return
     if task not in TASKS:
-        raise unknown_name("task", task, [*TASKS, "FILE.toml"])
+        raise unknown_name("task", task, [*TASKS, "grid", "FILE.toml"])
     _refuse_without_effect(task, delay, given)
     delays = {
         "none": NoDelay(),
@@ -124,8 +130,8 @@ def run(
     out.print(table(standings))
     if monitors:
         out.print(monitors_table(looks))
-    write_json(json_file, lambda: as_plain(contest, standings))
-    draw(standings, title=f"{task}: {describe(contest)}", plot=plot, html=html)
+    write_json(json_file, lambda: as_plain(contest, standings, looks))
+    draw(standings, looks, title=f"{task}: {describe(contest)}", plot=plot, html=html)
     for path in (plot, html):
         if path is not None:
             out.print(f"Drew {path}", soft_wrap=True)
@@ -152,6 +158,16 @@ def _refuse_in_file(task: str, given: dict[str, object]) -> None:
             raise InvalidInput(
                 f"{_option(name)} is {value!r}, but {task} settles that itself. "
                 f"Expected it in the file: change {task}, see docs/experiments.md."
+            )
+
+
+def _refuse_in_grid(given: dict[str, object]) -> None:
+    """The grid's settings stand in the package."""
+    for name, value in given.items():
+        if name not in (*WRITTEN, "runs") or name in ("plot", "html"):
+            raise InvalidInput(
+                f"{_option(name)} is {value!r}, but the grid settles that itself. Expected --runs, --folder "
+                "or --json with it: leave it out, or write an experiment of your own, docs/experiments.md."
             )
 
 

@@ -128,9 +128,11 @@ def _draw(curves: list[Curve], *, title: str, plot: Path | None, html: Path | No
     if plot is None and html is None:
         return
     from duelwise.lab.report.pictures import Band, save_page, save_picture
+    from duelwise.lab.report.tables import Table as PageTable
 
     bands = [Band(curve.cell.method.name, curve.rounds, curve.regret) for curve in curves]
     if plot is not None:
         save_picture(plot, bands, title=title)
     if html is not None:
-        save_page(html, bands, title=title, head=HEAD, rows=rows(curves))
+        ranking = PageTable(title="Ranking", head=HEAD, rows=tuple(rows(curves)))
+        save_page(html, bands, title=title, tables=[ranking])

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from duelwise.cli.app import app
+from duelwise.cli.outputs import JsonOption, check_outputs, console, write_json
 from duelwise.cli.places import refuse_absent, refuse_taken
 from duelwise.errors import require
 
@@ -132,13 +132,23 @@ def add(
 
 
 @keys.command("list")
-def list_keys(store: StoreOption = DEFAULT_STORE) -> None:
+def list_keys(store: StoreOption = DEFAULT_STORE, json_file: JsonOption = None) -> None:
     """Show all keys, revoked ones too."""
-    table = Table("name", "role", "stream", "made", "revoked")
+    check_outputs(json=json_file)
     with opened(store) as at:
-        for key in at.keys.all():
-            table.add_row(key.name, key.role, key.stream or "all", _day(key.created_at), _day(key.revoked_at))
-    Console().print(table)
+        found = at.keys.all()
+    write_json(
+        json_file,
+        lambda: [
+            {"name": key.name, "role": key.role, "stream": key.stream, "made": key.created_at,
+             "revoked": key.revoked_at}
+            for key in found
+        ],
+    )  # fmt: skip
+    table = Table("name", "role", "stream", "made", "revoked")
+    for key in found:
+        table.add_row(key.name, key.role, key.stream or "all", _day(key.created_at), _day(key.revoked_at))
+    console(quiet=False, json=json_file).print(table)
 
 
 @keys.command()

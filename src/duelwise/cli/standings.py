@@ -86,17 +86,32 @@ def table(standings: list[Standing]) -> Table:
     return out
 
 
+MONITORS = "Monitors: docs/theory.md"
+
+
+def monitor_rows(looks: dict[str, Lookback]) -> list[tuple[str, ...]]:
+    """What the assumptions meet in practice, means over runs: the head, then a line for each method."""
+    head = ("method", *next(iter(looks.values())).summary())
+    lines = [(name, *(f"{value:.3g}" for value in look.summary().values())) for name, look in looks.items()]
+    return [head, *lines]
+
+
 def monitors_table(looks: dict[str, Lookback]) -> Table:
-    """What the assumptions meet in practice, means over runs."""
-    out = Table("method", *next(iter(looks.values())).summary(), title="Monitors: docs/theory.md")
-    for name, look in looks.items():
-        out.add_row(name, *(f"{value:.3g}" for value in look.summary().values()))
+    """The same for the terminal."""
+    head, *lines = monitor_rows(looks)
+    out = Table(*head, title=MONITORS)
+    for line in lines:
+        out.add_row(*line)
     return out
 
 
-def as_plain(contest: Contest, standings: list[Standing]) -> dict[str, Plain]:
-    """The task, its settings and every method's regrets."""
-    return {
+def as_plain(contest: Contest, standings: list[Standing], looks: dict[str, Lookback]) -> dict[str, Plain]:
+    """The task, its settings, every method's regrets and monitors."""
+    shown: dict[str, Plain] = {
+        name: {key: None if np.isnan(value) else value for key, value in look.summary().items()}
+        for name, look in looks.items()
+    }
+    told: dict[str, Plain] = {
         "task": contest.task,
         "settings": {
             **contest.panel().problem.encode(),
@@ -106,13 +121,17 @@ def as_plain(contest: Contest, standings: list[Standing]) -> dict[str, Plain]:
         },
         "methods": {standing.method.name: standing.summary() for standing in standings},
     }
+    return told | {"monitors": shown} if shown else told
 
 
-def draw(standings: list[Standing], *, title: str, plot: Path | None, html: Path | None) -> None:
+def draw(
+    standings: list[Standing], looks: dict[str, Lookback], *, title: str, plot: Path | None, html: Path | None
+) -> None:
     """Mean cumulative regret with a band of one standard deviation, as a picture, a page or both."""
     if plot is None and html is None:
         return
     from duelwise.lab.report.pictures import Band, save_page, save_picture
+    from duelwise.lab.report.tables import Table as PageTable
 
     bands = [
         Band(
@@ -125,7 +144,11 @@ def draw(standings: list[Standing], *, title: str, plot: Path | None, html: Path
     if plot is not None:
         save_picture(plot, bands, title=title)
     if html is not None:
-        save_page(html, bands, title=title, head=HEAD, rows=rows(standings))
+        tables = [PageTable(title="Ranking", head=HEAD, rows=tuple(rows(standings)))]
+        if looks:
+            head, *lines = monitor_rows(looks)
+            tables.append(PageTable(title=MONITORS, head=head, rows=tuple(lines)))
+        save_page(html, bands, title=title, tables=tables)
 
 
 class _Speed(ProgressColumn):

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 
 from duelwise.cli.app import app
+from duelwise.cli.outputs import JsonOption, check_outputs, console, write_json
 from duelwise.cli.places import existing
 from duelwise.cli.serve import DEFAULT_STORE, StoreOption, StreamArgument, opened
 from duelwise.cli.setting_options import with_settings
@@ -33,14 +33,23 @@ def create(stream: StreamArgument, *, settings: dict[str, JSON], store: StoreOpt
 
 
 @app.command()
-def streams(store: StoreOption = DEFAULT_STORE) -> None:
+def streams(store: StoreOption = DEFAULT_STORE, json_file: JsonOption = None) -> None:
     """List the streams of a store."""
-    table = Table("stream", "duels", "events", "state")
+    check_outputs(json=json_file)
     with opened(store) as at:
-        for row in at.streams():
-            state = "open" if row.damaged is None else f"read-only: event {row.damaged} is damaged"
-            table.add_row(row.name, str(row.rounds), str(row.head), state)
-    Console().print(table)
+        rows = at.streams()
+    write_json(
+        json_file,
+        lambda: [
+            {"stream": row.name, "duels": row.rounds, "events": row.head, "damaged": row.damaged}
+            for row in rows
+        ],
+    )
+    table = Table("stream", "duels", "events", "state")
+    for row in rows:
+        state = "open" if row.damaged is None else f"read-only: event {row.damaged} is damaged"
+        table.add_row(row.name, str(row.rounds), str(row.head), state)
+    console(quiet=False, json=json_file).print(table)
 
 
 @app.command("import")
@@ -193,20 +202,24 @@ def expire(
 
 
 @app.command()
-def verify(stream: StreamArgument, store: StoreOption = DEFAULT_STORE) -> None:
+def verify(stream: StreamArgument, store: StoreOption = DEFAULT_STORE, json_file: JsonOption = None) -> None:
     """Check the database and replay a stream's log; a damaged stream becomes read-only."""
     from duelwise.stream.repair import verify as look
 
+    check_outputs(json=json_file)
     with opened(store) as at:
         findings = look(at, stream)
+    write_json(json_file, lambda: {"stream": stream, "findings": [finding.says for finding in findings]})
+    say = console(quiet=False, json=json_file)
     for finding in findings:
-        typer.echo(finding.says)
+        say.print(finding.says, markup=False, soft_wrap=True)
     if findings:
-        typer.echo(
-            f"`duelwise repair {stream}` sets right what follows from the log, and keeps what it cuts."
-        )
+        say.print(
+            f"`duelwise repair {stream}` sets right what follows from the log, and keeps what it cuts.",
+            markup=False, soft_wrap=True,
+        )  # fmt: skip
         raise typer.Exit(1)
-    typer.echo("Every event is as it was recorded, and everything else follows from the log.")
+    say.print("Every event is as it was recorded, and everything else follows from the log.", soft_wrap=True)
 
 
 @app.command()

@@ -15,6 +15,7 @@ from duelwise.learning.core.dispatch import offers_kernel
 from duelwise.learning.core.equations import widest_pair
 from duelwise.learning.core.geometry import Geometry, geometry
 from duelwise.learning.core.links import link_code
+from duelwise.learning.core.monitors import Monitors, monitors
 from duelwise.learning.core.pending import Pending
 from duelwise.learning.core.round import knows_nothing, take_in
 from duelwise.learning.core.state import (
@@ -162,6 +163,7 @@ class DuelingLearner:
                 runs=self.runs, context_dim=self.context_dim, post_dim=self.post_dim
             ),
             scores=scores(runs=self.runs, post_dim=self.post_dim),
+            monitors=monitors(runs=0),
             select=cast(Any, select).compiled() if offers_kernel(select) else NoKernel(),
             width=cast(Any, width).compiled(self.runs) if offers_kernel(width) else NoKernel(),
         )
@@ -206,6 +208,15 @@ class DuelingLearner:
     def scores(self) -> Scores:
         """How well φ̂ foresaw what came."""
         return self.core.scores
+
+    @property
+    def monitors(self) -> Monitors:
+        """What was seen of the theory's assumptions, since `watch`."""
+        return self.core.monitors
+
+    def watch(self) -> None:
+        """Turn the monitors on, from the next duel whose context becomes known."""
+        self._set(self.core._replace(monitors=monitors(runs=self.runs)))
 
     @property
     def round(self) -> int:
@@ -378,6 +389,8 @@ class DuelingLearner:
         }  # fmt: skip
         if core.requested.moves.size:
             groups["requested"] = core.requested._asdict()
+        if core.monitors.duels.size:
+            groups["monitors"] = core.monitors._asdict()
         return {f"{group}.{name}": np.array(held[name]) for group, held in groups.items() for name in held}
 
     def restore(self, state: Snapshot) -> None:
@@ -391,7 +404,7 @@ class DuelingLearner:
         core = self.core
         held = {
             "served": core.served, "arrived": core.fit.arrived, "requested": core.requested,
-            "scores": core.scores, "fit": core.fit,
+            "scores": core.scores, "fit": core.fit, "monitors": core.monitors,
         }  # fmt: skip
         for group, arrays in held.items():
             for name, value in part(group).items():

@@ -72,6 +72,7 @@ class Settings:
     delay: float | Literal["unknown"] = PAPER_ERROR_BUDGET - PAPER_CORRUPTION  # D, likewise
     norm_bound: float = 1.0  # M, likewise
     confidence: float = 0.05  # δ, likewise
+    feature_bound: float = 1.0  # L, of the theory's width
     horizon: int | None = None  # T, where a budget is unknown; None: that is unknown too
     ramp_votes: float = 100.0  # over which weights rise to 1, where they do so by arrival
     ramp_power: float = 1.0  # and by which power of the rank
@@ -102,7 +103,7 @@ class Settings:
                 )
             return TheoryWidth(
                 corruption_budget=self.lies, delay=self.delay, clip=self.clip,
-                norm_bound=self.norm_bound, confidence=self.confidence,
+                norm_bound=self.norm_bound, confidence=self.confidence, feature_bound=self.feature_bound,
             )  # fmt: skip
         if self.exploration_width == "data":
             return ObservedWidth(
@@ -145,6 +146,7 @@ class Options(TypedDict, total=False):
     delay: float | Literal["unknown"]
     norm_bound: float
     confidence: float
+    feature_bound: float
     horizon: int | None
     ramp_votes: float
     ramp_power: float

@@ -34,6 +34,7 @@ class BuiltInWidth(NamedTuple):
     wrong: float  # C + D, or C alone where the votes still out are seen
     norm_bound: float  # M
     confidence: float  # δ
+    feature_bound: float  # L, where the width is the theory's
 
 
 @kernel(width_at, BuiltInWidth)
@@ -44,7 +45,8 @@ def built_in_width(width: BuiltInWidth, core: Core, r: int) -> float:
     ridge, dim = core.fit.rules.regularisation[r], core.fit.theta.shape[1]
     bias = bias_terms(ridge, width.norm_bound, width.value[r], width.wrong)
     if width.code == THEORY:
-        return 2.0 * (noise_term(core.pending.next_round[r] + 1.0, dim, ridge, width.confidence) + bias)
+        growth = (core.pending.next_round[r] + 1.0) * width.feature_bound * width.feature_bound
+        return 2.0 * (noise_term(growth, dim, ridge, width.confidence) + bias)
     growth = core.served.log_det[r] - dim * math.log(ridge)
     noise = seen_noise_term(growth, core.fit.rules.curvature[r], width.confidence)
     return 2.0 * (noise + bias + pull(core.pending, r, core.served.inverse[r]))
@@ -72,21 +74,26 @@ class ConstantWidth:
         return _at(self.compiled(len(core.fit.theta)), core)
 
     def compiled(self, runs: int) -> BuiltInWidth:
-        return BuiltInWidth(CONSTANT, _each(self.value, runs), 0.0, 0.0, 0.0)
+        return BuiltInWidth(CONSTANT, _each(self.value, runs), 0.0, 0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TheoryWidth:
-    """c_t = 2β_t of (7), from budgets that are known."""
+    """c_t = 2β_t of (7), from budgets that are known; the appendix has 3D for D, and L for 1."""
 
     corruption_budget: float
     delay: float  # D
     clip: float | Array  # α
     norm_bound: float = 1.0  # M
     confidence: float = 0.05  # δ
+    feature_bound: float = 1.0  # L, the longest ‖Δz‖
 
     def __post_init__(self) -> None:
         _check(self.corruption_budget, self.delay, self.clip, self.norm_bound, self.confidence)
+        if not 0 < self.feature_bound < np.inf:
+            raise InvalidInput(
+                f"feature_bound is {self.feature_bound}; expected the longest ‖Δz‖, a finite number above 0."
+            )
 
     def at(self, core: Core) -> Array:
         return _at(self.compiled(len(core.fit.theta)), core)
@@ -94,8 +101,9 @@ class TheoryWidth:
     def compiled(self, runs: int) -> BuiltInWidth:
         wrong = float(self.corruption_budget + self.delay)
         return BuiltInWidth(
-            THEORY, _each(self.clip, runs), wrong, float(self.norm_bound), float(self.confidence)
-        )
+            THEORY, _each(self.clip, runs), wrong, float(self.norm_bound), float(self.confidence),
+            float(self.feature_bound),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +124,7 @@ class ObservedWidth:
     def compiled(self, runs: int) -> BuiltInWidth:
         wrong = float(self.corruption_budget)
         return BuiltInWidth(
-            OBSERVED, _each(self.clip, runs), wrong, float(self.norm_bound), float(self.confidence)
+            OBSERVED, _each(self.clip, runs), wrong, float(self.norm_bound), float(self.confidence), 1.0
         )
 
 

@@ -79,8 +79,11 @@ def create_app(
     store: Store | str, settings: ServiceSettings | None = None, homes: Homes | None = None
 ) -> Application:
     """A service on an open store, or on the address of one, which it then closes itself."""
-    opened = open_store(store) if isinstance(store, str) else store
-    service = Service(opened, settings or ServiceSettings())
+    chosen = settings or ServiceSettings()
+    opened = store
+    if isinstance(opened, str):
+        opened = open_store(opened, statement_seconds=chosen.statement_seconds)
+    service = Service(opened, chosen)
     shared = homes or Homes(0, 1)
 
     @contextlib.asynccontextmanager

@@ -17,6 +17,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from duelwise.errors import Forbidden, InvalidInput, Unauthorised, unknown_name
+from duelwise.service.rates import Rates
 from duelwise.storage import KeyRow, Store
 
 Role = Literal["read", "write", "admin"]
@@ -63,9 +64,11 @@ class Guard:
     """Knows the keys, and looks again every few seconds, so that a revoked one stops working."""
 
     def __init__(
-        self, store: Store, *, refresh_seconds: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+        self, store: Store, *, refresh_seconds: float, rate_limit: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
         self._store, self._refresh_seconds, self._clock = store, refresh_seconds, clock
+        self._rates = Rates(rate_limit, clock)
         self._keys: list[KeyRow] = []
         self._looked_at = -math.inf
         self._lock = asyncio.Lock()
@@ -86,6 +89,7 @@ class Guard:
         except Unauthorised:
             await self._slow_down(address)
             raise
+        self._rates.count(address if key is None else f"key {key.name}")
         if key is None:
             return None
         if RANK[key.role] < RANK[role]:

@@ -20,7 +20,7 @@ from duelwise.service.service import Service
 from duelwise.service.settings import variable_of
 from duelwise.service.stream_routes import LOOK, WRITE
 from duelwise.stream.candidates import LONGEST_NAME, CandidateSet, read_candidates, read_partial
-from duelwise.stream.operations import Answer, Ask, Duel, Observe, Operation, Retract, Side, Tell
+from duelwise.stream.operations import Answer, Ask, Duel, Import, Observe, Operation, Retract, Side, Tell
 
 ASK_BODY = Decoder(schemas.AskBody)
 OBSERVE_BODY = Decoder(schemas.ObserveBody)
@@ -50,7 +50,7 @@ class DuelRoutes:
             Endpoint("POST", ticket + "/tell", self.tell, "write", schemas.ReceiptAnswer,
                      about_ticket, body=schemas.TellBody, at_home=True),
             Endpoint("POST", ticket + "/retract", self.retract, "write", schemas.ReceiptAnswer,
-                     about_ticket, body=schemas.RetractBody, at_home=True),
+                     about_ticket, body=schemas.RetractBody, body_optional=True, at_home=True),
         ]  # fmt: skip
 
     async def ask(self, call: Call) -> Reply:
@@ -134,6 +134,11 @@ class DuelRoutes:
             return error
         if isinstance(item, schemas.TellItem):
             return Tell(item.ticket, item.winner, item.source)
+        if isinstance(item, schemas.ImportItem):
+            return Import(
+                item.left, item.right, item.winner, item.left_context, item.right_context, item.source,
+                item.event_id,
+            )  # fmt: skip
         return Retract(item.ticket, item.vote, item.source)
 
 

@@ -206,7 +206,12 @@ class TurnWriter(ThreadWriter):
             loop.call_soon_threadsafe(self._learn, turn, groups, loop)
 
     def _learn(self, turn: Turn, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
-        self._finish(groups, turn.finish(), loop)
+        outcomes: Sequence[Outcomes | Exception]
+        try:
+            outcomes = turn.finish()
+        except Exception as error:  # it is durable, and is folded from the log with the next request
+            outcomes = [error] * len(groups)
+        self._finish(groups, outcomes, loop)
 
 
 def _committed(group: Group) -> Outcomes | Exception:

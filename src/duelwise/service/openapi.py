@@ -29,7 +29,7 @@ def document(endpoints: Iterable[Endpoint], *, title: str, version: str, descrip
         [kind for kind in named if kind is not None] + list(UNREFERENCED),
         ref_template=schemas.SCHEMAS + "{name}",
     )
-    items = [{"$ref": f"{schemas.SCHEMAS}{op}Item"} for op in ("Ask", "Observe", "Tell", "Retract")]
+    items = [{"$ref": f"{schemas.SCHEMAS}{op}Item"} for op in ("Ask", "Observe", "Tell", "Retract", "Import")]
     components["BatchBody"]["properties"]["items"]["items"] = {"anyOf": [*items, {"type": "object"}]}
     paths: dict[str, dict[str, Document]] = {}
     for endpoint in endpoints:
@@ -64,7 +64,10 @@ def _operation(endpoint: Endpoint) -> Document:
         "responses": _responses(endpoint),
     }
     if endpoint.body is not None:
-        made["requestBody"] = {"required": True, "content": _content(JSON_TYPE, _reference(endpoint.body))}
+        made["requestBody"] = {
+            "required": not endpoint.body_optional,
+            "content": _content(JSON_TYPE, _reference(endpoint.body)),
+        }
     return made
 
 

@@ -101,6 +101,10 @@ KINDS: dict[type[Exception], Kind] = {
         503, "overloaded", "Too much waits already",
         "The request was not begun. Send it again after the time in Retry-After.",
     ),
+    errors.TooManyRequests: Kind(
+        429, "too-many-requests", "The key asks faster than this service allows",
+        "The request was not begun. Send it again after the time in Retry-After.",
+    ),
     errors.ReadOnly: Kind(
         503, "read-only", "The stream takes no events now",
         "Its log is damaged. `duelwise repair` sets the damage aside and keeps it.",
@@ -141,7 +145,7 @@ def respond(error: Exception) -> Reply:
     """The answer to a request that failed."""
     body = problem(error)
     further: dict[str, str] = {}
-    if body["status"] == 503:
+    if body["status"] in (429, 503):
         further["retry-after"] = str(RETRY_SECONDS)
     if body["status"] == 401:
         further["www-authenticate"] = 'Bearer realm="duelwise"'

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from duelwise.errors import StorageFailure
 from duelwise.storage import Store
 from duelwise.stream import StreamSettings
-from duelwise.stream.warming import kinds, warm
+from duelwise.stream.warming import kinds, warm_once
 
 DEADLINE = 2.0  # seconds that a look at the database may take
 
@@ -61,6 +61,6 @@ class Readiness:
 
     def _warm(self, text: str) -> None:
         try:
-            warm(StreamSettings.from_json(text))
+            warm_once(StreamSettings.from_json(text))
         except Exception:  # a stream that cannot be made is its own problem, and no reason to be unready
             log.exception("a stream cannot be made of its settings: %s", text[:200])

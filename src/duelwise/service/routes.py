@@ -55,6 +55,7 @@ class Endpoint(NamedTuple):
     refusals: Sequence[int]
     status: int = 200
     body: type | None = None
+    body_optional: bool = False  # nothing at all stands for an empty object
     repeated: bool = False  # the same request again is answered with 200
     media_type: str = JSON_TYPE
     filtered: bool = False  # the answer holds only what the key may see
@@ -132,7 +133,7 @@ class Table:
             key = await self._guard.check(
                 client[0] if client else "", headers, endpoint.role, name or None, filtered=endpoint.filtered
             )
-        if endpoint.body is None:
+        if endpoint.body is None or (endpoint.body_optional and _has_no_body(headers)):
             asked = scope["query_string"] if endpoint.query else b""
             return await self._perform(endpoint, Call(name, ticket, asked, key))
         held = self._hold(headers)
@@ -168,3 +169,7 @@ def _pattern(segments: Sequence[str]) -> tuple[str, ...]:
     if len(segments) < 6 or segments[4] != "tickets":
         return (segments[1], segments[2], *segments[4:])
     return (segments[1], segments[2], segments[4], "", *segments[6:])
+
+
+def _has_no_body(headers: dict[bytes, bytes]) -> bool:
+    return headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in headers

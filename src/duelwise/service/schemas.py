@@ -5,13 +5,16 @@ A request is decoded and checked in one pass over its bytes, which stops at the 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, cast
 
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, defstruct
+from msgspec.structs import asdict
 
 from duelwise.service.problems import Problem
 from duelwise.stream.candidates import LARGEST
 from duelwise.stream.operations import MOST_VOTES
+from duelwise.stream_fields import setting_fields
 
 # Ids and names go into logs, addresses and spreadsheets, where look-alikes and invisible
 # characters do harm: printable ASCII only. `(?!\n)`, because `$` alone would let a line end pass.
@@ -27,6 +30,7 @@ Id = Annotated[str, Meta(pattern=ID_PATTERN)]
 FeatureName = Annotated[str, Meta(pattern=FEATURE_PATTERN)]
 Ticket = Annotated[str, Meta(pattern=TICKET_PATTERN)]
 Number = Annotated[float, Meta(ge=-LARGEST, le=LARGEST)]
+Numbers = list[Number] | dict[str, Number]
 Features = list[Number] | dict[str, Number | str | list[Number]]
 """In the order of the stream's names, or by name; levels and vectors where the stream encodes them."""
 Known = list[Number | None] | dict[str, Number | None] | None
@@ -38,26 +42,61 @@ class Body(Struct, forbid_unknown_fields=True, gc=False):
     """What a request may bring."""
 
 
-class StreamBody(Body):
-    """A stream to create; what is left out has the stream's default."""
+class NamedBody(Body):
+    """What a request brings that makes a stream: its name, and settings."""
 
     name: Name
-    context_dim: Annotated[int, Meta(ge=1, lt=2**31)]
-    post_dim: Annotated[int, Meta(ge=0, lt=2**31)] | UnsetType = UNSET
-    recipe: str | UnsetType = UNSET
-    options: dict[str, Any] | UnsetType = UNSET
-    feature_names: list[FeatureName] | UnsetType = UNSET
-    votes_wanted: Annotated[int, Meta(ge=1, le=MOST_VOTES)] | UnsetType = UNSET
-    context_ttl_seconds: Annotated[float, Meta(ge=0)] | UnsetType = UNSET
-    vote_ttl_seconds: Annotated[float, Meta(gt=0)] | UnsetType = UNSET
-    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | UnsetType = UNSET
-    random_share: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
-    keep_candidates: bool | UnsetType = UNSET
-    goal: Literal["serve", "settle"] | UnsetType = UNSET
-    top: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
-    encodings: dict[str, Any] | UnsetType = UNSET
-    ranges: dict[FeatureName, Annotated[list[Number], Meta(min_length=2, max_length=2)]] | UnsetType = UNSET
-    edition: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
+
+
+_BOUNDS: dict[str, Meta] = {
+    "context_dim": Meta(ge=1, lt=2**31),
+    "post_dim": Meta(ge=0, lt=2**31),
+    "votes_wanted": Meta(ge=1, le=MOST_VOTES),
+    "context_ttl_seconds": Meta(ge=0),
+    "vote_ttl_seconds": Meta(gt=0),
+    "seed": Meta(ge=0, le=2**63 - 1),
+    "random_share": Meta(ge=0, le=1),
+    "top": Meta(ge=1),
+    "edition": Meta(ge=1),
+}
+"""What a setting's type does not say of it."""
+
+_WRITTEN: dict[type, Any] = {tuple: list[FeatureName], Mapping: dict[str, Any]}
+_WRITTEN_BY_NAME: dict[str, Any] = {
+    "goal": Literal["serve", "settle"],
+    "ranges": dict[FeatureName, Annotated[list[Number], Meta(min_length=2, max_length=2)]],
+}
+
+
+def _settings_body(name: str, says: str, *own: tuple[Any, ...], required: bool) -> type[NamedBody]:
+    """A body with a field for every setting of a stream, made from their one definition."""
+    fields: list[Any] = list(own)
+    for one in setting_fields():
+        written = _WRITTEN_BY_NAME.get(one.name, _WRITTEN.get(one.type, one.type))
+        kind: Any = Annotated[written, Meta(description=one.help)]
+        if one.name in _BOUNDS:
+            kind = Annotated[kind, _BOUNDS[one.name]]
+        must = required and one.required
+        fields.append((one.name, kind) if must else (one.name, kind | UnsetType, UNSET))
+    made = defstruct(
+        name, fields, bases=(NamedBody,), module=__name__, namespace={"__doc__": says}, kw_only=True
+    )
+    return cast("type[NamedBody]", made)
+
+
+StreamBody = _settings_body(
+    "StreamBody", "A stream to create; what is left out has the stream's default.", required=True
+)
+DeriveBody = _settings_body(
+    "DeriveBody", "A stream made from the log of another; what is left out is as it is there.",
+    ("columns", dict[str, str] | UnsetType, UNSET), required=False,
+)  # fmt: skip
+
+
+def settings_in(body: NamedBody) -> dict[str, Any]:
+    """The settings that a body gives."""
+    known = {one.name for one in setting_fields()}
+    return {name: value for name, value in asdict(body).items() if name in known and value is not UNSET}
 
 
 class Candidate(Body):
@@ -106,9 +145,10 @@ class RetractSourceBody(Body):
 
 
 class ExpireBody(Body):
-    """The age in seconds from which duels are closed."""
+    """The age in seconds from which duels are closed; the stream's own where it is left out."""
 
-    older_than: Annotated[float, Meta(ge=0)]
+    older_than: Annotated[float, Meta(ge=0)] | None = None
+    confirm_clock: bool = False  # the clock is right, however far it is ahead of the log
 
 
 class AskItem(AskBody, tag_field="op", tag="ask"):
@@ -139,7 +179,19 @@ class RetractItem(Body, tag_field="op", tag="retract"):
     source: Id | None = None
 
 
-Item = AskItem | ObserveItem | TellItem | RetractItem
+class ImportItem(Body, kw_only=True, tag_field="op", tag="import"):
+    """A past duel, decided elsewhere, in a batch."""
+
+    left: Numbers
+    right: Numbers
+    winner: Literal["left", "right", "tie"]
+    left_context: Numbers = []
+    right_context: Numbers = []
+    source: Id | None = None
+    event_id: Id | None = None
+
+
+Item = AskItem | ObserveItem | TellItem | RetractItem | ImportItem
 
 
 def _any_of(*types: str) -> dict[str, object]:
@@ -276,6 +328,12 @@ class StreamsAnswer(Struct):
     """Every stream that the key may see."""
 
     streams: Annotated[list[Any], Meta(extra_json_schema=_any_of("StreamAnswer", "BrokenStream"))]
+
+
+class ErasedAnswer(Struct):
+    """What stands in the place of the source's name now."""
+
+    pseudonym: str
 
 
 class CountAnswer(Struct):

@@ -30,7 +30,9 @@ class Service:
         self.settings = settings
         self.metrics = Metrics()
         self.streams = OpenStreams(store, settings, self.metrics.grouped)
-        self.guard = Guard(store, refresh_seconds=settings.key_refresh_seconds)
+        self.guard = Guard(
+            store, refresh_seconds=settings.key_refresh_seconds, rate_limit=settings.rate_limit
+        )
         self.readiness = Readiness(store)
         self._large = ThreadPoolExecutor(1, thread_name_prefix="duelwise decoding")
 

@@ -11,6 +11,7 @@ from duelwise.errors import InvalidInput
 
 DEFAULT_STORE = "sqlite:///duels.db"
 PREFIX = "DUELWISE_"
+LEAST = {"candidate_limit": 2, "feature_limit": 2, "rate_limit": 0}  # of the others 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,13 +25,15 @@ class ServiceSettings:
     queue_limit: int = 2_000  # operations that may wait for one stream before a request is turned away
     memory_limit: int = 1_000_000_000  # bytes of open streams; idle ones are closed for room
     stream_limit: int = 10_000  # streams of the store
+    rate_limit: int = 0  # requests a second of one key, or of one address where there are no keys; 0: any
+    statement_seconds: int = 10  # the longest that one statement of the database may take
     key_refresh_seconds: int = 2  # how long a revoked key may still be accepted
     expire_seconds: int = 60  # how often overdue duels are closed
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value: object = getattr(self, field.name)
-            least = 2 if field.name in ("candidate_limit", "feature_limit") else 1
+            least = LEAST.get(field.name, 1)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 raise InvalidInput(f"{field.name} is {value!r}; expected a whole number, at least {least}.")
 

@@ -10,17 +10,19 @@ from msgspec.json import Decoder
 from msgspec.structs import asdict
 from starlette.responses import Response, StreamingResponse
 
-from duelwise.errors import TooLarge
+from duelwise.errors import Forbidden, TooLarge
 from duelwise.service import schemas
 from duelwise.service.problems import Reply
 from duelwise.service.routes import Call, Endpoint, json_reply
 from duelwise.service.service import Service, stream_answer
 from duelwise.service.settings import variable_of
 from duelwise.stream import StreamSettings
+from duelwise.stream.erasing import erase_source
 from duelwise.stream.report import Report
-from duelwise.stream.transfer import export_lines
+from duelwise.stream.transfer import derive_columns, export_lines, read_lines
 
 STREAM_BODY = Decoder(schemas.StreamBody)
+DERIVE_BODY = Decoder(schemas.DeriveBody)
 EXPIRE_BODY = Decoder(schemas.ExpireBody)
 RETRACT_SOURCE_BODY = Decoder(schemas.RetractSourceBody)
 
@@ -49,19 +51,26 @@ class StreamRoutes:
                      body=schemas.ExpireBody, at_home=True),
             Endpoint("POST", one + "/retract-source", self.retract_source, "admin", schemas.CountAnswer,
                      WRITE, body=schemas.RetractSourceBody, at_home=True),
+            Endpoint("POST", one + "/erase-source", self.erase_source, "admin", schemas.ErasedAnswer, WRITE,
+                     body=schemas.RetractSourceBody, at_home=True),
+            Endpoint("POST", one + "/derive", self.derive, "admin", schemas.StreamAnswer, (*WRITE, 409),
+                     status=201, body=schemas.DeriveBody),
         ]  # fmt: skip
 
     async def create(self, call: Call) -> Reply:
         """Create a stream; the same again changes nothing, other settings under its name are a conflict."""
         service = self._service
         body = await service.decoded(STREAM_BODY, call.body, {})
-        features = body.context_dim + (0 if body.post_dim is UNSET else body.post_dim)
+        given = schemas.settings_in(body)
+        features = given["context_dim"] + given.get("post_dim", 0)
         if features > service.settings.feature_limit:
             raise TooLarge(
                 f"context_dim and post_dim are {features} together; this service allows "
                 f"{service.settings.feature_limit} ({variable_of('feature_limit')})."
             )
-        lane, is_new = await service.streams.create(body.name, _settings_of(body))
+        if "feature_names" in given:
+            given["feature_names"] = tuple(given["feature_names"])
+        lane, is_new = await service.streams.create(body.name, StreamSettings(**given))
         answer = await service.streams.run(lambda: stream_answer(lane))
         return json_reply(answer, 201 if is_new else 200)
 
@@ -91,7 +100,9 @@ class StreamRoutes:
         """Close the duels that have waited longer than a number of seconds."""
         lane = await self._service.streams.lane(call.name)
         body = await self._service.decoded(EXPIRE_BODY, call.body, {})
-        changed = await self._service.streams.run(lambda: lane.stream.expire(body.older_than))
+        changed = await self._service.streams.run(
+            lambda: lane.stream.expire(body.older_than, confirm_clock=body.confirm_clock)
+        )
         return json_reply(schemas.CountAnswer(changed))
 
     async def retract_source(self, call: Call) -> Reply:
@@ -101,16 +112,34 @@ class StreamRoutes:
         changed = await self._service.streams.run(lambda: lane.stream.retract_source(body.source))
         return json_reply(schemas.CountAnswer(changed))
 
+    async def erase_source(self, call: Call) -> Reply:
+        """Put a pseudonym in the place of a source's name; votes stay, and so does what was learned."""
+        streams = self._service.streams
+        await streams.lane(call.name)
+        body = await self._service.decoded(RETRACT_SOURCE_BODY, call.body, {})
+        pseudonym = await streams.run(lambda: erase_source(streams.store, call.name, body.source))
+        return json_reply(schemas.ErasedAnswer(pseudonym))
+
+    async def derive(self, call: Call) -> Reply:
+        """Make a stream from the log of this one: some of its features, under other names, other settings."""
+        streams = self._service.streams
+        body = await self._service.decoded(DERIVE_BODY, call.body, {})
+        if call.key is not None and call.key.stream is not None:
+            raise Forbidden(f"The key {call.key.name!r} is for the stream {call.key.stream!r} alone.")
+        given = asdict(body)["columns"]
+        columns: dict[str, str] | None = None if given is UNSET else given
+
+        def made() -> None:
+            exported = read_lines(export_lines(streams.store, call.name))
+            kept = columns or {one: one for one in exported.settings.feature_names}
+            derive_columns(streams.store, body.name, exported, kept, schemas.settings_in(body))
+
+        await streams.run(made)
+        lane = await streams.lane(body.name)
+        return json_reply(await streams.run(lambda: stream_answer(lane)), 201)
+
 
 def _chunks(lines: Iterator[str]) -> Iterator[str]:
     """Lines put together: each piece of an answer costs a change of threads."""
     while piece := list(islice(lines, LINES_AT_ONCE)):
         yield "\n".join(piece) + "\n"
-
-
-def _settings_of(body: schemas.StreamBody) -> StreamSettings:
-    """The stream's settings; what the body leaves out has the stream's defaults."""
-    given = {name: value for name, value in asdict(body).items() if name != "name" and value is not UNSET}
-    if "feature_names" in given:
-        given["feature_names"] = tuple(given["feature_names"])
-    return StreamSettings(**given)

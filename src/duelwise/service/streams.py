@@ -14,6 +14,7 @@ from duelwise.service.settings import ServiceSettings
 from duelwise.storage import Store
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.registry import StreamRegistry
+from duelwise.stream.warming import warm_once
 
 T = TypeVar("T")
 log = logging.getLogger("duelwise.service")
@@ -52,6 +53,8 @@ class OpenStreams:
 
     async def create(self, name: str, settings: StreamSettings) -> tuple[Lane, bool]:
         """The lane of a stream with these settings, and whether it is new."""
+        await self.run(settings.start)  # refuses what no learner can be made of
+        await self.run(lambda: warm_once(settings))
         stream, is_new = await self.run(lambda: self._registry.create(name, settings))
         return self._lane_of(name, stream), is_new
 
@@ -83,6 +86,7 @@ class OpenStreams:
         """The stream; one whose record this version cannot make sense of is broken, whatever the reason."""
         try:
             stream = self._registry.stream(name)
+            warm_once(stream.settings)  # nobody shall wait for a compiler with the database locked
         except (UnknownStream, StorageFailure, Conflict, Folding):
             raise
         except Exception as error:

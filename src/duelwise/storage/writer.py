@@ -144,8 +144,8 @@ def read_tickets(connection: Sender, stream_id: int, rounds: Iterable[int]) -> d
 
 def _ticket(row: Iterable[object]) -> TicketRow:
     """The ticket of a fetched row; SQLite keeps its only truth value as a number."""
-    *columns, swapped = row
-    return TicketRow._make((*columns, bool(swapped)))
+    *columns, swapped, wanted, votes = row
+    return TicketRow._make((*columns, bool(swapped), wanted, votes))
 
 
 class Writer:

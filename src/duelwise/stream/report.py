@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from duelwise.answers.foresight import Foreseen
+from duelwise.learning.monitoring import watched
 from duelwise.storage import JSON, TicketRow
 from duelwise.stream import tickets
 from duelwise.stream.folding import Folded
 from duelwise.stream.ledger import WEIGHT_BINS, delay_quantile
+from duelwise.types import Array
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 SOURCES_SHOWN = 20
@@ -39,6 +41,17 @@ class FeatureRange:
     high: float
     learned: bool  # else it was declared
     clamped: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assumptions:
+    """What the theory supposes, as the duels so far have it; features in units of their range."""
+
+    flat_share: float | None  # of duels with ġ < κ at the estimate of their time
+    estimate_norm: float  # the largest ‖Θ̂‖, to be held against M
+    feature_norm: float  # the largest ‖z‖ of a served candidate, to be held against L/2
+    learning_rate: float | None  # a in φ̂'s error ∝ t^-a; None before there is enough
+    served_error: float | None  # that error lately
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +110,7 @@ class Report:
     held_sources: tuple[str, ...]  # whose votes do not count
     prediction: Prediction
     positions: Positions
+    assumptions: Assumptions | None  # None in streams of 0.1
     ranges: tuple[FeatureRange, ...]  # none in streams of 0.1
     ranges_settled: bool  # their units stay
     fallbacks: int  # duels whose pair was drawn at random, since the learner could not choose
@@ -147,6 +161,7 @@ def make_report(
         held_sources=tuple(sorted(folded.left_out.sources)),
         prediction=_prediction(folded),
         positions=_positions(folded),
+        assumptions=_assumptions(folded),
         ranges=_ranges(folded),
         ranges_settled=folded.inputs.settled,
         fallbacks=ledger.fallbacks,
@@ -206,6 +221,21 @@ def _ranges(folded: Folded) -> tuple[FeatureRange, ...]:
             folded.settings.feature_names, *bounds.tolist(), inputs.learned.tolist(),
             inputs.clamped[0].tolist(), strict=True,
         )
+    )  # fmt: skip
+
+
+def _assumptions(folded: Folded) -> Assumptions | None:
+    if not folded.settings.scales:
+        return None
+    seen = watched(folded.learner.monitors)
+
+    def known(values: Array) -> float | None:
+        return None if np.isnan(values[0]) else float(values[0])
+
+    return Assumptions(
+        flat_share=known(seen.flat_share), estimate_norm=float(seen.estimate_norm[0]),
+        feature_norm=float(seen.feature_norm[0]), learning_rate=known(seen.learning_rate),
+        served_error=known(seen.served_error),
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ LEFT_OUT: dict[int, dict[str, JSON]] = {
 
 _NUMBERS = (
     "exploration_width", "clip", "curvature", "regularisation",
-    "corruption_budget", "delay", "norm_bound", "confidence",
+    "corruption_budget", "delay", "norm_bound", "confidence", "feature_bound",
     "horizon", "ramp_votes", "ramp_power", "distrust_votes",
 )  # fmt: skip
 _WORDS: dict[str, tuple[str, ...]] = {
@@ -139,7 +139,10 @@ class StreamSettings(StreamFields):
             "runs": 1, "context_dim": self.context_dim, "post_dim": self.post_dim,
             "seed": self.seed, "distinct_pair": True,
         }  # fmt: skip
-        return recipe(self.recipe)(**cast("Options", options | place))
+        learner = recipe(self.recipe)(**cast("Options", options | place))
+        if self.scales:
+            learner.watch()
+        return learner
 
     def to_dict(self) -> dict[str, JSON]:
         """Every setting by name, as JSON knows it."""

@@ -11,6 +11,7 @@ interpreter then never has two threads that want it at once.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 from duelwise.errors import DuelwiseError
@@ -45,11 +46,11 @@ class Turn:
 
     def finish(self) -> list[Answers]:
         """Learn from what is durable now; the answers of each group."""
-        for one in self._joined:
-            try:
+        with contextlib.ExitStack() as held:
+            for one in self._joined:
+                held.callback(one.replica.lock.release)
+            for one in self._joined:
                 one.replica.finish_joined(one)
-            finally:
-                one.replica.lock.release()
         return self._answers
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +12,18 @@ from duelwise.stream.choosing import Choices, Chooser
 from duelwise.stream.events import Asked, Observed, Recorded, Told
 from duelwise.stream.folding import Folded
 from duelwise.stream.settings import StreamSettings
+
+_known: set[str] = set()  # kinds that this process has compiled
+
+
+def warm_once(settings: StreamSettings) -> None:
+    """Compile what a stream of these settings runs, unless one of its kind was compiled here before."""
+    kind = kind_of(settings.to_json())
+    if kind not in _known:
+        # To a compiler sizes are alike, and small ones are quick.
+        post_dim = min(settings.post_dim, 1)
+        warm(replace(settings, context_dim=2, post_dim=post_dim, feature_names=(), ranges={}))
+        _known.add(kind)
 
 
 def warm(settings: StreamSettings) -> None:
@@ -36,8 +49,11 @@ def kinds(texts: Iterable[str]) -> list[str]:
     """Of streams' settings (as JSON) one of each kind, after the defaults: to a compiler sizes are alike."""
     found = {"": StreamSettings(context_dim=2, post_dim=1).to_json()}
     for text in texts:
-        made = json.loads(text)
-        found.setdefault(
-            json.dumps([made.get("recipe"), made.get("options"), made.get("post_dim", 0) > 0]), text
-        )
+        found.setdefault(kind_of(text), text)
     return list(found.values())
+
+
+def kind_of(text: str) -> str:
+    """What of a stream's settings (as JSON) decides which kernels it runs."""
+    made = json.loads(text)
+    return json.dumps([made.get("recipe"), made.get("options"), made.get("post_dim", 0) > 0])

@@ -1,4 +1,4 @@
-"""Monitors of the theory's assumptions: read from outside a learner, nothing in it changes."""
+"""Monitors of the theory's assumptions: a learner's own, and what only the laboratory can see."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from numpy.typing import NDArray
 
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.world import World
-from duelwise.learning.core.links import slope
 from duelwise.learning.learner import DuelingLearner
+from duelwise.learning.monitoring import FIRST_WINDOW, Watched, power_law, watched
 from duelwise.theory.links import logistic_slope
 from duelwise.theory.walking import walk
 from duelwise.types import Array
-
-LEAST_WINDOWS = 3  # of doubling length: fewer give no exponent
-FIRST_WINDOW = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,18 +57,15 @@ def monitor(learner: DuelingLearner, scenario: Scenario, *, horizon: int, curvat
     )
 
 
-LAST = 200  # rounds that are looked back at: enough for a share, a few per cent of a run
+LAST = 200  # rounds in which φ̂ is asked about every arm: enough for a mean, a few per cent of a run
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lookback:
-    """What the end of a run says of the assumptions, one value for each run."""
+class Lookback(Watched):
+    """What the learner's monitors saw, and φ̂'s error on served arms beside all, which it cannot see."""
 
-    flat_share: Array  # (R,) share of the last duels with ġ(⟨Θ̂, Δz⟩) < κ
-    estimate_norm: Array  # (R,) ‖Θ̂‖
-    feature_norm: Array  # (R,) the largest ‖z‖ among the arms
-    served_error: Array  # (R,) mean ‖φ̂ - y‖ on served arms; NaN without y
-    error: Array  # (R,) the same on all arms
+    late_served_error: Array  # (R,) mean ‖φ̂ - y‖ on served arms in the last rounds; NaN without y
+    late_error: Array  # (R,) the same on all arms
 
     def summary(self) -> dict[str, float]:
         """Means over runs."""
@@ -80,42 +74,28 @@ class Lookback:
 
 
 def look_back(learner: DuelingLearner, world: World, arms: NDArray[np.int32]) -> Lookback:
-    """Look at the last rounds of a run that was played: arms (R, T, 2). The run itself pays nothing."""
+    """A watched learner that has played: arms (R, T, 2)."""
     horizon = arms.shape[1]
     rounds = range(max(0, horizon - LAST), horizon)
-    run, rules = np.arange(world.runs)[:, None], learner.rules
-    flat, feature, errors = np.zeros(world.runs), np.zeros(world.runs), np.full((2, world.runs), np.nan)
+    run, errors = np.arange(world.runs)[:, None], np.full((2, world.runs), np.nan)
     if learner.post_dim:
         errors[...] = 0.0
-    for t in rounds:
-        x = world.contexts(t)
-        y = world.reveal(t, x).y[..., : learner.post_dim]
-        z = np.concatenate([x, y], axis=2)
-        pair = z[run, arms[:, t]]
-        margin = np.sum((pair[:, 0] - pair[:, 1]) * learner.theta, axis=1)
-        slopes = np.array([slope(rules.link, m) for m in margin.tolist()])
-        flat += slopes < rules.curvature
-        feature = np.maximum(feature, np.linalg.norm(z, axis=2).max(axis=1))
-        if learner.post_dim:
+        for t in rounds:
+            x = world.contexts(t)
+            y = world.reveal(t, x).y[..., : learner.post_dim]
             apart = np.linalg.norm(learner.post_serving.predict(x) - y, axis=2)
             errors += np.stack([apart[run, arms[:, t]].mean(axis=1), apart.mean(axis=1)])
-    return Lookback(
-        flat_share=flat / len(rounds), estimate_norm=np.linalg.norm(learner.theta, axis=1),
-        feature_norm=feature, served_error=errors[0] / len(rounds), error=errors[1] / len(rounds),
-    )  # fmt: skip
+    late = errors / len(rounds)
+    return Lookback(**vars(watched(learner.monitors)), late_served_error=late[0], late_error=late[1])
 
 
 def learning_exponent(errors: Array) -> float:
     """a in error ∝ t^-a, from mean errors (n,) in windows that double in length; NaN if there are too few."""
     middles: list[float] = []
     means: list[float] = []
-    start = FIRST_WINDOW
+    start = 2**FIRST_WINDOW
     while 2 * start <= len(errors):
-        window = errors[start : 2 * start]
         middles.append(1.5 * start)
-        means.append(float(np.mean(window)))
+        means.append(float(np.mean(errors[start : 2 * start])))
         start *= 2
-    if len(means) < LEAST_WINDOWS or not min(means) > 0.0:
-        return float("nan")
-    x = np.log(middles) - np.log(middles).mean()
-    return float(-(np.log(means) @ x) / (x @ x))
+    return power_law(np.array(middles), np.array(means))

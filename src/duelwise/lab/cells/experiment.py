@@ -42,10 +42,15 @@ class Method:
     geometry: GeometryName | None = None
     distinct_pair: bool | None = None
     link: str | None = None
-    corruption_budget: float | None = None  # C, where the width or the preset needs it
-    delay: float | None = None  # D, likewise
+    corruption_budget: float | Literal["unknown"] | None = None  # C, where a part or the preset needs it
+    delay: float | Literal["unknown"] | None = None  # D, likewise
     norm_bound: float | None = None  # M, likewise
     confidence: float | None = None  # δ, likewise
+    feature_bound: float | None = None  # L, likewise
+    horizon: int | None = None  # T, where a budget is unknown
+    ramp_votes: float | None = None
+    ramp_power: float | None = None
+    distrust_votes: int | None = None
 
     def __post_init__(self) -> None:
         check_name("method", self.name, RECIPES)
@@ -75,6 +80,7 @@ class Method:
             corruption_budget=_or(self.corruption_budget, PAPER_CORRUPTION),
             delay=_or(self.delay, PAPER_ERROR_BUDGET - PAPER_CORRUPTION),
             norm_bound=_or(self.norm_bound, 1.0),
+            feature_bound=_or(self.feature_bound, 1.0),
         )
         told = {k: v for k, v in self.told().items() if not (k == "delay" and self.preset == "appendix")}
         return recipe(self.name)(**cast(Options, {**reading, **place, **told}))
@@ -85,8 +91,8 @@ class Method:
         return {name: value for name, value in encode(self).items() if value is not None and name not in own}
 
 
-def _or(given: float | None, default: float) -> float:
-    return default if given is None else given
+def _or(given: float | str | None, default: float) -> float:
+    return default if given is None or isinstance(given, str) else given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +165,7 @@ class _Head:
 
 def decode_experiment(table: Table) -> Experiment:
     """The experiment that a file's tables describe; docs/experiments.md has the schema."""
-    parts = ("world", "delay", "corruption", "method")
+    parts = ("world", "delay", "corruption", "contexts", "method")
     head = decode({k: v for k, v in table.items() if k not in parts}, _Head, where="experiment")
     told = table_at(table.get("method", {}), "method")
     for name in told:

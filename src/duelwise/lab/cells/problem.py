@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from duelwise.lab.cells.codec import Frozen, Plain, Table, decode_kind, encode_kind, table_at
 from duelwise.lab.play.checks import check_whole
+from duelwise.lab.play.contexts import ContextModel, ContextsAtOnce, ContextsAtWork, LateContexts
 from duelwise.lab.play.corruptions import (
     CorruptionModel,
     LateCorruption,
     LeverageCorruption,
+    LyingRaters,
     NoCorruption,
     RandomCorruption,
     StrategicCorruption,
@@ -26,6 +28,7 @@ from duelwise.lab.play.delays import (
     NoDelay,
     ParetoDelay,
     StrategicDelay,
+    TogetherDelay,
 )
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.world import World
@@ -106,6 +109,7 @@ DELAYS: dict[str, type[DelaySettings]] = {
     "pareto": ParetoDelay,
     "strategic": StrategicDelay,
     "blind-phase": BlindPhase,
+    "together": TogetherDelay,
 }
 CORRUPTIONS: dict[str, type[CorruptionSettings]] = {
     "none": NoCorruption,
@@ -113,7 +117,44 @@ CORRUPTIONS: dict[str, type[CorruptionSettings]] = {
     "late": LateCorruption,
     "leverage": LeverageCorruption,
     "random": RandomCorruption,
+    "lying-raters": LyingRaters,
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class LateTable:
+    """`LateContexts` in one flat table: `late` names how late y is, by its mean and deviation in rounds."""
+
+    late: Literal["no", "normal", "geometric"] = "no"
+    mean: float = 0.0
+    std: float = 0.0
+    missing_sides: float = 0.0
+    missing_values: float = 0.0
+    deadline: int = 50  # 0: none
+
+    def __post_init__(self) -> None:
+        self._model()
+
+    def _model(self) -> LateContexts:
+        delays: dict[str, DelayModel] = {
+            "no": NoDelay(),
+            "normal": GaussianDelay(mean=self.mean, std=self.std),
+            "geometric": GeometricDelay(mean=self.mean),
+        }
+        return LateContexts(
+            delay=delays[self.late], missing_sides=self.missing_sides,
+            missing_values=self.missing_values, deadline=self.deadline or None,
+        )  # fmt: skip
+
+    def start(self, *, runs: Sequence[int], seed: int, context_dim: int, post_dim: int) -> ContextsAtWork:
+        return self._model().start(runs=runs, seed=seed, context_dim=context_dim, post_dim=post_dim)
+
+
+class ContextSettings(Frozen, ContextModel, Protocol):
+    """A way for contexts to come that can be written down."""
+
+
+CONTEXTS: dict[str, type[ContextSettings]] = {"at-once": ContextsAtOnce, "late": LateTable}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +164,7 @@ class Problem:
     world: WorldSettings
     delay: DelaySettings = field(default_factory=NoDelay)
     corruption: CorruptionSettings = field(default_factory=NoCorruption)
+    contexts: ContextSettings = field(default_factory=ContextsAtOnce)
     horizon: int = 2000
     seed: int = 0
 
@@ -133,7 +175,7 @@ class Problem:
     def scenario(self, runs: Sequence[int]) -> Scenario:
         """A fresh scenario for these run numbers."""
         world = self.world.start(runs=runs, seed=self.seed)
-        return Scenario(world, delay=self.delay, corruption=self.corruption)
+        return Scenario(world, delay=self.delay, corruption=self.corruption, contexts=self.contexts)
 
     def encode(self) -> dict[str, Plain]:
         """As plain tables; what the world reads is named by its content."""
@@ -141,6 +183,7 @@ class Problem:
             "world": encode_kind(self.world, WORLDS),
             "delay": encode_kind(self.delay, DELAYS),
             "corruption": encode_kind(self.corruption, CORRUPTIONS),
+            "contexts": encode_kind(self.contexts, CONTEXTS),
             "horizon": self.horizon,
             "seed": self.seed,
         }
@@ -152,12 +195,14 @@ class Problem:
 
 
 def decode_problem(table: Table, *, horizon: int, seed: int) -> Problem:
-    """The problem that the entries `world`, `delay` and `corruption` of a table describe."""
+    """The problem that the entries `world`, `delay`, `corruption` and `contexts` of a table describe."""
     silent: Table = {"kind": "none"}
+    at_once: Table = {"kind": "at-once"}
     return Problem(
         world=decode_kind(table_at(table.get("world"), "world"), WORLDS, where="world"),
         delay=decode_kind(table.get("delay", silent), DELAYS, where="delay"),
         corruption=decode_kind(table.get("corruption", silent), CORRUPTIONS, where="corruption"),
+        contexts=decode_kind(table.get("contexts", at_once), CONTEXTS, where="contexts"),
         horizon=horizon,
         seed=seed,
     )

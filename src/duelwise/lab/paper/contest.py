@@ -144,7 +144,7 @@ def judge(trials: Sequence[Trial], hear: Callable[[], None]) -> Callable[[Cell],
 
 
 After = Callable[[str, DuelingLearner, Scenario, Trajectory], None]
-"""Called with a method's name when it has played: whoever wants to look at the learner itself."""
+"""Called with a method's name when it has played, its learner watched."""
 
 
 def compete(
@@ -155,6 +155,8 @@ def compete(
     numbers = tuple(range(runs))
     scenario = problem.scenario(numbers)
     learner = method.start(scenario.world, runs=numbers, seed=problem.seed)
+    if after is not None:
+        learner.watch()
     begun = time.perf_counter()
     trajectory = compiled_loop.play(learner, scenario, horizon=problem.horizon, progress=progress)
     standing = Standing(method=method, trajectory=trajectory, seconds=time.perf_counter() - begun)

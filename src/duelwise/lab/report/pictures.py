@@ -59,15 +59,13 @@ def save_bars(path: Path, bars: Sequence[Bar], *, title: str, unit: str) -> None
     _save(figure, axis, path, title)
 
 
-def save_page(
-    path: Path, bands: Sequence[Band], *, title: str, head: Sequence[str], rows: Sequence[tuple[str, ...]]
-) -> None:
+def save_page(path: Path, bands: Sequence[Band], *, title: str, tables: Sequence[Table]) -> None:
     """The same as a page, with the numbers below."""
     traces: list[Plain] = []
     for band in bands:
         traces += band_traces(band.method, band.rounds, band.regret, number=0)
     drawn: Plain = {"data": traces, "layout": layout_of([""])}
-    _write(path, title, drawn, Table(title="Ranking", head=tuple(head), rows=tuple(rows)))
+    _write(path, title, drawn, *tables)
 
 
 def save_bars_page(path: Path, bars: Sequence[Bar], *, title: str, unit: str, head: Sequence[str]) -> None:
@@ -89,8 +87,9 @@ def save_bars_page(path: Path, bars: Sequence[Bar], *, title: str, unit: str, he
     _write(path, title, drawn, Table(title=unit, head=tuple(head), rows=rows))
 
 
-def _write(path: Path, title: str, drawn: Plain, table: Table) -> None:
-    body = f"<h1>{html.escape(title)}</h1>{place_chart('chart', drawn)}{table.to_html()}"
+def _write(path: Path, title: str, drawn: Plain, *tables: Table) -> None:
+    numbers = "".join(table.to_html() for table in tables)
+    body = f"<h1>{html.escape(title)}</h1>{place_chart('chart', drawn)}{numbers}"
     write_text(path, document(title, body))
 
 

@@ -73,8 +73,8 @@ def signs(runs: Sequence[int], seed: int, dim: int) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hypercube:
-    """Arms {±1}^d, Θ* ∈ {±Δ}^d: without a vote, dΔ is lost in every round."""
+class HardWorld:
+    """What the hard instances share: how Θ* is drawn and which arms there are is each one's own."""
 
     dim: int = 4
     gap: float = 0.25  # Δ
@@ -82,42 +82,54 @@ class Hypercube:
 
     def __post_init__(self) -> None:
         check_whole("dim", self.dim, least=1)
-        if self.dim > MOST_CUBE_DIM:
-            raise InvalidInput(f"dim is {self.dim}. Expected at most {MOST_CUBE_DIM}: there are 2^dim arms.")
         check_number("gap", self.gap, least=0.0)
 
     def start(self, *, runs: Sequence[int], seed: int) -> FiniteWorld:
-        theta = self.gap * signs(runs, seed, self.dim)
-        points = sign_vectors(self.dim)
-        return FiniteWorld(points=points, theta=theta, runs=runs, seed=seed, link_slope=self.link_slope)
+        return FiniteWorld(
+            points=self.points(seed), theta=self.gap * self.directions(runs, seed),
+            runs=runs, seed=seed, link_slope=self.link_slope,
+        )  # fmt: skip
+
+    def points(self, seed: int) -> Array:
+        """(K, d) the arms."""
+        raise NotImplementedError
+
+    def directions(self, runs: Sequence[int], seed: int) -> Array:
+        """(R, d) Θ*/Δ: one fair coin for each run and coordinate."""
+        return signs(runs, seed, self.dim)
 
     def data_digest(self) -> str:
         return ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnitBall:
-    """64 points of the unit ball, all sign vectors over √d among them, Θ* ∈ {±Δ}^d: √dΔ a round."""
-
-    dim: int = 4
-    gap: float = 0.125  # Δ
-    link_slope: float = 1.0  # κ
+class Hypercube(HardWorld):
+    """Arms {±1}^d, Θ* ∈ {±Δ}^d: without a vote, dΔ is lost in every round."""
 
     def __post_init__(self) -> None:
-        check_whole("dim", self.dim, least=1)
+        super().__post_init__()
+        if self.dim > MOST_CUBE_DIM:
+            raise InvalidInput(f"dim is {self.dim}. Expected at most {MOST_CUBE_DIM}: there are 2^dim arms.")
+
+    def points(self, seed: int) -> Array:
+        return sign_vectors(self.dim)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitBall(HardWorld):
+    """64 points of the unit ball, all sign vectors over √d among them, Θ* ∈ {±Δ}^d: √dΔ a round."""
+
+    gap: float = 0.125  # Δ
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         if self.dim > MOST_BALL_DIM:
             raise InvalidInput(
                 f"dim is {self.dim}. Expected at most {MOST_BALL_DIM}: "
                 f"all sign vectors are among the {BALL_POINTS} points."
             )
-        check_number("gap", self.gap, least=0.0)
 
-    def start(self, *, runs: Sequence[int], seed: int) -> FiniteWorld:
-        theta = self.gap * signs(runs, seed, self.dim)
-        points = self._points(seed)
-        return FiniteWorld(points=points, theta=theta, runs=runs, seed=seed, link_slope=self.link_slope)
-
-    def _points(self, seed: int) -> Array:
+    def points(self, seed: int) -> Array:
         """The corners that are best for some Θ*, then points drawn uniformly from the ball."""
         corners = sign_vectors(self.dim) / math.sqrt(self.dim)
         random = generator(seed, "points", 0)
@@ -126,27 +138,20 @@ class UnitBall:
         radius = random.random((len(others), 1)) ** (1.0 / self.dim)
         return np.concatenate([corners, radius * others])
 
-    def data_digest(self) -> str:
-        return ""
-
 
 @dataclass(frozen=True, kw_only=True)
-class BasisArms:
+class BasisArms(HardWorld):
     """Arms e_1 … e_d, one of them better by Δ than all others: a search among d arms."""
 
     dim: int = 8
-    gap: float = 0.25  # Δ
-    link_slope: float = 1.0  # κ
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_whole("dim", self.dim, least=2)
-        check_number("gap", self.gap, least=0.0)
 
-    def start(self, *, runs: Sequence[int], seed: int) -> FiniteWorld:
+    def points(self, seed: int) -> Array:
+        return np.eye(self.dim)
+
+    def directions(self, runs: Sequence[int], seed: int) -> Array:
         best = [int(generator(seed, "theta", run).integers(self.dim)) for run in runs]
-        theta = self.gap * np.eye(self.dim)[best]
-        points = np.eye(self.dim)
-        return FiniteWorld(points=points, theta=theta, runs=runs, seed=seed, link_slope=self.link_slope)
-
-    def data_digest(self) -> str:
-        return ""
+        return np.eye(self.dim)[best]

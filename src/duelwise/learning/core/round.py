@@ -10,6 +10,7 @@ import numpy as np
 from duelwise.learning.core.equations import leverage, widest_pair
 from duelwise.learning.core.geometry import move
 from duelwise.learning.core.jit import inlined
+from duelwise.learning.core.monitors import watch
 from duelwise.learning.core.pending import (
     FREE,
     OBSERVED,
@@ -150,6 +151,8 @@ def observe(core: Core, r: int, slot: int, y: Array, imputed: bool) -> bool:
         _difference(p, r, slot, True)
     if known:
         _fix(core, r, slot)
+        rules = core.fit.rules
+        watch(core.monitors, p, r, slot, imputed, core.fit.theta[r], rules.link, rules.curvature[r])
     return known
 
 

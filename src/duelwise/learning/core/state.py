@@ -14,6 +14,7 @@ from numba.experimental import structref
 
 from duelwise.learning.core.geometry import Geometry
 from duelwise.learning.core.jit import compiled
+from duelwise.learning.core.monitors import Monitors
 from duelwise.learning.core.pending import Pending
 from duelwise.types import Array, IntArray, Snapshot
 
@@ -60,6 +61,7 @@ class Core(NamedTuple):
     requested: Geometry  # S; of no run where the learner explores elsewhere
     pending: Pending
     scores: Scores
+    monitors: Monitors
     select: Any  # the states of the selection rule and of the width; NoKernel where they have none
     width: Any
 

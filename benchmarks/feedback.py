@@ -1,0 +1,232 @@
+"""What late, parallel and untrusted feedback costs: the figures behind docs/feedback.md.
+
+python -m benchmarks.feedback --runs 40 --page docs/feedback-measured.md
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from duelwise.lab.grid.grid import ratio_of_means
+from duelwise.lab.play.compiled_loop import play
+from duelwise.lab.play.contexts import ContextModel, ContextsAtOnce, LateContexts
+from duelwise.lab.play.corruptions import CorruptionModel, NoCorruption, StrategicCorruption
+from duelwise.lab.play.delays import (
+    DelayModel,
+    GaussianDelay,
+    GeometricDelay,
+    NoDelay,
+    StrategicDelay,
+    TogetherDelay,
+)
+from duelwise.lab.worlds.linear import LinearWorld
+from duelwise.learning.recipes import recipe
+from duelwise.types import Array
+
+SEED, HORIZON = 88001, 2000
+MAPPINGS = ("none", "abs", "polynomial", "sinusoidal")
+BOTH: tuple[DelayModel, DelayModel] = (StrategicDelay(budget=10_000), GaussianDelay(mean=100, std=100))
+LIES, HONEST = StrategicCorruption(budget=25), NoCorruption()
+LATE: dict[
+    str, tuple[ContextModel, ContextModel]
+] = {  # for an estimate that keeps its votes, and in one pass
+    "late N(50, 50²)": (
+        LateContexts(delay=GaussianDelay(mean=50, std=50), deadline=None),
+        LateContexts(delay=GaussianDelay(mean=50, std=50), deadline=20),
+    ),
+    "20 % of items missing": (LateContexts(missing_sides=0.2), LateContexts(missing_sides=0.2, deadline=20)),
+    "late Geom(200)": (
+        LateContexts(delay=GeometricDelay(mean=200), deadline=None),
+        LateContexts(delay=GeometricDelay(mean=200), deadline=20),
+    ),
+    "50 % of items missing": (LateContexts(missing_sides=0.5), LateContexts(missing_sides=0.5, deadline=20)),
+    "half of the values missing": (
+        LateContexts(missing_values=0.5),
+        LateContexts(missing_values=0.5, deadline=20),
+    ),
+}
+
+
+def regret(
+    name: str, mapping: str, delay: DelayModel, corruption: CorruptionModel, runs: int, *,
+    contexts: ContextModel | None = None, noise: float = 0.0, **options: object,
+) -> Array:  # fmt: skip
+    """(R,) regret of one recipe; of two different candidates where they must differ."""
+    numbers = list(range(runs))
+    world = LinearWorld(
+        runs=numbers, seed=SEED, mapping=mapping, context_dim=10, arms=10, scaling="published", noise=noise
+    )
+    scenario = world.with_delay(delay).with_corruption(corruption).with_contexts(contexts or ContextsAtOnce())
+    learner = recipe(name)(
+        runs=numbers,
+        context_dim=10,
+        post_dim=world.post_dim,
+        seed=SEED,
+        **options,  # type: ignore[arg-type]
+    )
+    played = play(learner, scenario, horizon=HORIZON)
+    return (played.distinct_regret if options.get("distinct_pair") else played.regret).sum(axis=1)
+
+
+def pooled(make: Callable[[DelayModel], Array]) -> Array:
+    """Strategic and stochastic delays, run after run."""
+    return np.concatenate([make(delay) for delay in BOTH])
+
+
+def shown(above: Array, below: Array) -> str:
+    ratio, low, high = ratio_of_means(above, below)
+    return f"{ratio:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def steady_lines(runs: int) -> Iterable[str]:
+    yield "\n## steady and live on the paper's settings\n\nRegret over the paper's preset, delays pooled.\n\n"
+    yield "| φ | steady, self-duels | steady, distinct | live, distinct |\n|---|---|---|---|\n"
+    for mapping in MAPPINGS:
+        plain = pooled(lambda d, m=mapping: regret("rcdp-ucb", m, d, LIES, runs))
+        apart = pooled(lambda d, m=mapping: regret("rcdp-ucb", m, d, LIES, runs, distinct_pair=True))
+        own = pooled(lambda d, m=mapping: regret("steady", m, d, LIES, runs))
+        own_apart = pooled(lambda d, m=mapping: regret("steady", m, d, LIES, runs, distinct_pair=True))
+        live = pooled(lambda d, m=mapping: regret("live", m, d, LIES, runs, distinct_pair=True))
+        cells = (shown(own, plain), shown(own_apart, apart), shown(live, apart))
+        yield f"| {mapping} | {' | '.join(cells)} |\n"
+
+
+def _pooled_at(
+    name: str, mapping: str, lies: CorruptionModel, runs: int, distinct: bool,
+    contexts: ContextModel | None, noise: float = 0.0,
+) -> Array:  # fmt: skip
+    told = {"contexts": contexts, "noise": noise, "distinct_pair": distinct}
+    return pooled(lambda delay: regret(name, mapping, delay, lies, runs, **told))  # type: ignore[arg-type]
+
+
+def late_lines(runs: int) -> Iterable[str]:
+    yield "\n## Contexts late or missing\n\nRegret over the same learner with y at once, delays pooled.\n\n"
+    yield "| φ | recipe | votes | " + " | ".join(LATE) + " | noisy y, late N(50, 50²) |\n"
+    yield "|---|---|---|" + "---|" * (len(LATE) + 1) + "\n"
+    late_normal = LATE["late N(50, 50²)"]
+    for mapping in ("abs", "sinusoidal"):
+        for name in ("rcdp-ucb", "steady", "live"):
+            one_pass = name == "live"
+            for said, lies in (("lies first", LIES), ("honest", HONEST)):
+                at = partial(_pooled_at, name, mapping, lies, runs, one_pass)
+                once, noisy = at(None), at(None, 0.7)
+                cells = [shown(at(both[one_pass]), once) for both in LATE.values()]
+                cells.append(shown(at(late_normal[one_pass], 0.7), noisy))
+                yield f"| {mapping} | {name} | {said} | {' | '.join(cells)} |\n"
+
+
+def unknown_lines(runs: int) -> Iterable[str]:
+    yield "\n## Budgets unknown\n\nRegret over the same learner told C + D = 125.\n\n"
+    yield "| φ | delay | T known | T unknown | one pass, T known | one pass, T unknown |\n"
+    yield "|---|---|---|---|---|---|\n"
+    for mapping in MAPPINGS:
+        for named, delay in zip(("strategic", "stochastic"), BOTH, strict=True):
+            cells: list[str] = []
+            for estimate in ("full-mle", "one-pass"):
+                told = regret("rcdp-ucb", mapping, delay, LIES, runs, estimate=estimate)
+                for horizon in (HORIZON, None):
+                    own = regret(
+                        "rcdp-ucb", mapping, delay, LIES, runs, estimate=estimate,
+                        delay="unknown", corruption_budget="unknown", horizon=horizon,
+                    )  # fmt: skip
+                    cells.append(shown(own, told))
+            yield f"| {mapping} | {named} | {' | '.join(cells)} |\n"
+
+
+def parallel_lines(runs: int) -> Iterable[str]:
+    yield "\n## Thirty raters at once\n\nDistinct pairs, over the paper's preset; lies first, and honest.\n\n"
+    yield "| φ | votes | live | rcdp-ucb in S, width 1 |\n|---|---|---|---|\n"
+    for mapping in ("none", "abs"):
+        for said, lies in (("lies first", LIES), ("honest", HONEST)):
+            at = (mapping, TogetherDelay(size=30), lies, runs)
+            preset = regret("rcdp-ucb", *at, distinct_pair=True)
+            live = regret("live", *at, distinct_pair=True)
+            requested = regret(
+                "rcdp-ucb", *at, distinct_pair=True, geometry="requested", exploration_width=1.0
+            )
+            yield f"| {mapping} | {said} | {shown(live, preset)} | {shown(requested, preset)} |\n"
+
+
+def design_lines(runs: int) -> Iterable[str]:
+    yield "\n## A hundred asks before anything arrives\n\n"
+    yield "log det of what was asked for over that of a greedy D-optimal design, mean of 20 seeds.\n\n"
+    yield "| φ | recipe | cold | after 300 votes |\n|---|---|---|---|\n"
+    requested: dict[str, dict[str, object]] = {
+        "live": {}, "rcdp-ucb": {"geometry": "requested", "exploration_width": 1.0},
+    }  # fmt: skip
+    for mapping in ("none", "abs"):
+        for name, options in requested.items():
+            ratios = np.array([_design(name, options, mapping, seed) for seed in range(20)])
+            cold, warm = ratios.mean(axis=0)
+            yield f"| {mapping} | {name} in S | {cold:.2f} | {warm:.2f} |\n"
+
+
+def _design(name: str, options: dict[str, object], mapping: str, seed: int) -> tuple[float, float]:
+    found: list[float] = []
+    for votes in (0, 300):
+        world = LinearWorld(
+            runs=[seed], seed=SEED, mapping=mapping, context_dim=10, arms=10, scaling="published"
+        )
+        learner = recipe(name)(
+            context_dim=10,
+            post_dim=world.post_dim,
+            distinct_pair=True,
+            **options,  # type: ignore[arg-type]
+        )
+        if votes:
+            play(learner, world.with_delay(NoDelay()), horizon=votes)
+        x = world.contexts(HORIZON)
+        z = np.concatenate((x, learner.post_serving.predict(x)), axis=2)[0]
+        asked = np.eye(z.shape[1])
+        for _ in range(100):
+            duel = learner.choose(x)
+            learner.serve(duel)
+            dz = z[duel.arms[0, 0]] - z[duel.arms[0, 1]]
+            asked += 0.25 * np.outer(dz, dz)
+        found.append(float(np.linalg.slogdet(asked)[1]) / _greedy(z, 100))
+    return found[0], found[1]
+
+
+def _greedy(z: Array, count: int) -> float:
+    """log det of a greedy D-optimal design over the pairs of z (K, d)."""
+    matrix = np.eye(z.shape[1])
+    for _ in range(count):
+        gram = z @ np.linalg.solve(matrix, z.T)
+        square = np.diag(gram)[:, None] + np.diag(gram)[None] - 2 * gram
+        a, b = np.unravel_index(int(np.argmax(square)), square.shape)
+        matrix += 0.25 * np.outer(z[a] - z[b], z[a] - z[b])
+    return float(np.linalg.slogdet(matrix)[1])
+
+
+PARTS = {
+    "design": design_lines, "parallel": parallel_lines, "steady": steady_lines,
+    "late": late_lines, "unknown": unknown_lines,
+}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", default=list(PARTS))
+    parser.add_argument("--runs", type=int, default=40)
+    parser.add_argument("--page", type=Path)
+    given = parser.parse_args()
+    text = (
+        "# Feedback, measured\n\nMade by `python -m benchmarks.feedback "
+        f"--runs {given.runs} --page docs/feedback-measured.md`: T = {HORIZON}, {given.runs} fresh runs, "
+        "ratios of means over the same runs with 95 % intervals.\n"
+    )
+    for part in given.parts:
+        for line in PARTS[part](given.runs):
+            print(line, end="", flush=True)
+            text += line
+    if given.page is not None:
+        given.page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
