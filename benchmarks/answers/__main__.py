@@ -12,13 +12,14 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks.answers import coverage, settling
+from benchmarks.answers import coverage, raters, settling
 from benchmarks.answers.page import page_of
 from benchmarks.timing import write_between_marks
 
 PARTS: dict[str, tuple[Callable[[int], Iterator[dict[str, object]]], int]] = {
     "coverage": (coverage.rows, 2000),
     "settling": (settling.rows, 400),
+    "raters": (raters.rows, 20),
 }
 """What measures, and over how many runs."""
 

@@ -10,7 +10,6 @@ from benchmarks.answers.worlds import random_pairs
 from duelwise.answers.belief import Belief
 from duelwise.answers.settling import settling_pairs
 from duelwise.learning.recipes import recipe
-from duelwise.stream import StreamSettings
 from duelwise.types import Array, Contexts, Duel, IntArray, Votes
 
 
@@ -46,10 +45,10 @@ class Settle:
 
 
 class Serve:
-    """goal="serve": the learner of a new stream, with many runs."""
+    """goal="serve" with the recipe rcdp-ucb and its preset, many runs."""
 
     def __init__(self, runs: int, dim: int) -> None:
-        self._learner = recipe(StreamSettings(context_dim=dim).recipe)(
+        self._learner = recipe("rcdp-ucb")(
             runs=runs, context_dim=dim, estimate="one-pass", distinct_pair=True
         )
         self._all, self._oldest = np.arange(runs), 0

@@ -9,7 +9,6 @@ import numpy as np
 from duelwise.answers.raters import Judged, judge
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.recipes import recipe
-from duelwise.stream import StreamSettings
 from duelwise.types import Array, Contexts, Votes
 
 SOURCES, BAD = 100, 10
@@ -47,7 +46,7 @@ def planted(world: str, votes: int, how: str, seed: int) -> Judged:
     """Pairs that a new stream serves, voted on by a hundred sources of which the first ten are bad."""
     rng = np.random.default_rng([seed, votes])
     made = LinearWorld(runs=1, mapping="abs" if world == "abs" else "none", seed=seed)
-    learner = recipe(StreamSettings(context_dim=1).recipe)(
+    learner = recipe("rcdp-ucb")(
         runs=1, context_dim=made.context_dim, post_dim=made.post_dim, estimate="one-pass", distinct_pair=True
     )
     dz, outcome = np.empty((votes, made.context_dim + made.post_dim)), np.empty(votes)

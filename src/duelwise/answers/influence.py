@@ -105,11 +105,11 @@ class Minority(NamedTuple):
 
 
 def minority(group: BoolArray, weight: Array, margin: Array, outcome: Array) -> Minority:
-    """Compare a group of votes with all others; margins (n,) of a fit without the group."""
+    """Compare a group of votes with all others; margins (n,) of the fit to all votes."""
     inside, outside = weight[group], weight[~group]
     apart = float(outside.mean() - inside.mean()) if len(inside) and len(outside) else 0.0
     error = math.sqrt(_variance_of_mean(inside) + _variance_of_mean(outside))
-    p = 1.0 / (1.0 + np.exp(-np.abs(margin[group])))  # of the side that the others favour
+    p = 1.0 / (1.0 + np.exp(-np.abs(margin[group])))  # of the side that the fit favours
     against = np.where(margin[group] > 0, 1 - outcome[group], outcome[group])
     excess = float((against - (1 - p)).mean()) if len(inside) else 0.0
     spread = math.sqrt(float((p * (1 - p)).sum())) / max(len(inside), 1)

@@ -119,14 +119,10 @@ def _groups(
     leaders = (
         leaders_without(votes.dz, votes.outcome, number, len(names), prior_variance, items) if ids else None
     )
-    theta, hessian = fit(votes.dz, votes.outcome, np.ones(len(votes)), prior_variance)
-    p = 1.0 / (1.0 + np.exp(-(votes.dz @ theta)))
+    theta, _ = fit(votes.dz, votes.outcome, np.ones(len(votes)), prior_variance)
+    margin = votes.dz @ theta
     found: list[GroupCheck] = []
     for g in largest:
-        inside = number == g
-        own = votes.dz[inside]
-        curvature = (own.T * (p[inside] * (1 - p[inside]))) @ own
-        without = theta + np.linalg.solve(hessian - curvature, own.T @ (p[inside] - votes.outcome[inside]))
-        check = minority(inside, votes.weight, votes.dz @ without, votes.outcome)
+        check = minority(number == g, votes.weight, margin, votes.outcome)
         found.append(GroupCheck(names[g], check, None if leaders is None else ids[int(leaders[g])]))
     return tuple(found)
