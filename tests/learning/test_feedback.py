@@ -26,7 +26,7 @@ def learner(**options: object) -> DuelingLearner:
 
 def serve(learner: DuelingLearner, x: Array, wanted: int = 1) -> None:
     predicted = learner.post_serving.predict(x[None])
-    learner.serve(Duel(learner.round, np.array([[0, 1]]), x[None], predicted, wanted))
+    learner.serve(Duel(learner.round, np.array([[0, 1]]), x[None], predicted, wanted=wanted))
 
 
 def observe(learner: DuelingLearner, round: int, y: Array, *, imputed: bool = False) -> None:

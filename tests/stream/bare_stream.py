@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from duelwise.stream.choosing import Chooser
+from duelwise.stream.choosing import Choices, Chooser
 from duelwise.stream.events import Asked, Event, Observed, Recorded, Told
 from duelwise.stream.folding import Folded
 from duelwise.stream.settings import StreamSettings
@@ -17,7 +17,7 @@ class BareStream:
         """The round and the pair (its first and second)."""
         folded, round = self.folded, self.folded.ledger.rounds
         x, ranged = np.asarray(x, dtype=np.float64), folded.due_ranges()
-        choice = self._chooser.choose(folded.inputs, x, round)
+        choice = self._chooser.choose(folded, Choices(x), round)
         bounds = folded.inputs.offered(x[None])
         if ranged is not None:
             self.record(ranged)

@@ -172,7 +172,7 @@ def test_coefficients_are_in_the_features_own_units(store, clock, rng):
         stream.tell(duel.ticket, "left" if better else "right")
     one, other = stream.report().coefficients
     assert other.estimate / one.estimate == pytest.approx(500, rel=0.3)
-    assert other.uncertainty / one.uncertainty == pytest.approx(500, rel=0.3)
+    assert other.standard_error / one.standard_error == pytest.approx(500, rel=0.3)
     assert _ranged(store) == []
     assert [(r.low, r.high, r.learned) for r in stream.report().ranges] == [(0, 1000, False), (-1, 1, False)]
     stream.close()

@@ -177,7 +177,8 @@ def _fail(_: object) -> bool:
 
 def test_an_interruption_between_commit_and_fold_is_made_good(stream, store, rng, monkeypatch):
     vote(stream, rng)
-    monkeypatch.setattr("duelwise.stream.folding.take", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    interrupted = lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)  # noqa: E731
+    monkeypatch.setattr("duelwise.stream.folding.Folded._serve", interrupted)
     with pytest.raises(KeyboardInterrupt):
         stream.ask(candidates(rng))
     monkeypatch.undo()

@@ -255,7 +255,7 @@ class DuelingLearner:
             pair = x[r, arms[r, 0]], x[r, arms[r, 1]]
             times[r] = waiting_duels.times_out(self.core.pending, r, *pair)
         if times.any():
-            less = view._replace(theta=view.theta / (1.0 + times[:, None]) ** 2)
+            less = view._replace(theta=view.theta / (1.0 + times[:, None]) ** 3)
             again = self._check_arms(self.parts.select.pairs(less), x.shape[1])
             arms = np.where(times[:, None] > 0, again, arms)
         for r in range(self.runs):

@@ -8,6 +8,7 @@ import numpy as np
 
 from duelwise.answers.settling import MOST_AHEAD
 from duelwise.errors import CannotChoose
+from duelwise.learning.core.batch import all_finite
 from duelwise.learning.scaling import ScaledLearner
 from duelwise.randomness import RoundDraws
 from duelwise.stream.folding import Folded
@@ -79,4 +80,4 @@ def _sound_choice(learner: ScaledLearner, x: Array) -> Duel | None:
         return None
     state = learner.learner
     known = (chosen.predicted, state.theta, state.served_geometry.inverse, state.arrived_geometry.inverse)
-    return chosen if all(np.isfinite(values).all() for values in known) else None
+    return chosen if all(map(all_finite, known)) else None

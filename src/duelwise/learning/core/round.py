@@ -67,7 +67,7 @@ def less_sure(sight: Sight, times: int) -> Sight:
     """The more often the same pair is out without an answer, the less Θ̂ says which pair is next."""
     theta = np.empty_like(sight.theta)
     for j in range(theta.shape[0]):
-        theta[j] = sight.theta[j] / (1.0 + times) ** 2
+        theta[j] = sight.theta[j] / (1.0 + times) ** 3
     return Sight(
         sight.z, theta, sight.inverse, sight.width, sight.distinct, sight.noise, sight.votes, sight.out
     )

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from duelwise.errors import InvalidInput
-from duelwise.types import Array, BoolArray, IntArray
+from duelwise.learning.core.jit import compiled
+from duelwise.types import Array, IntArray
 
 
 class Ranges(NamedTuple):
@@ -20,33 +21,37 @@ class Ranges(NamedTuple):
 
     def part(self, start: int, stop: int) -> Ranges:
         """The ranges of some features."""
-        return Ranges(*(values[:, start:stop] for values in self))
+        return Ranges(*(np.ascontiguousarray(values[:, start:stop]) for values in self))
 
     def of(self, run: IntArray) -> Ranges:
         """The ranges of some runs: run (n,)."""
         return Ranges(*(values[run] for values in self))
 
-    def units(self, values: Array) -> Array:
-        """values (R, n, d) in units of the range, wherever they lie."""
-        with np.errstate(over="ignore"):  # what overflows lies outside
-            return (values - self.centre[:, None]) / self.half[:, None]
-
-    def clamped(self, units: Array) -> Array:
-        """units (R, n, d) within the bounds; NaN stays NaN."""
-        reach = self.reach[:, None]
-        return np.clip(units, -reach, reach)
-
     def scaled(self, values: Array) -> Array:
-        """values (R, n, d) in units of the range and within its bounds."""
-        return self.clamped(self.units(values))
+        """values (R, n, d) in units of the range and within its bounds; NaN stays NaN."""
+        return self.measured(values)[0]
+
+    def measured(self, values: Array) -> tuple[Array, IntArray]:
+        """The same, and (R, d) how many of each feature lie beyond the bounds."""
+        return _measured(np.ascontiguousarray(values), self.centre, self.half, self.reach)
 
     def raw(self, units: Array) -> Array:
         """units (R, n, d) back in the features' own numbers."""
         return self.centre[:, None] + self.half[:, None] * units
 
-    def outside(self, units: Array) -> BoolArray:
-        """Which of units (R, n, d) lie beyond the bounds."""
-        return np.abs(units) > self.reach[:, None]
+
+@compiled
+def _measured(values: Array, centre: Array, half: Array, reach: Array) -> tuple[Array, IntArray]:
+    scaled, beyond = np.empty_like(values), np.zeros(centre.shape, dtype=np.int64)
+    for r in range(values.shape[0]):
+        for i in range(values.shape[1]):
+            for j in range(values.shape[2]):
+                unit, bound = (values[r, i, j] - centre[r, j]) / half[r, j], reach[r, j]
+                if unit > bound or unit < -bound:
+                    beyond[r, j] += 1
+                    unit = bound if unit > bound else -bound
+                scaled[r, i, j] = unit
+    return scaled, beyond
 
 
 def unlimited(*, runs: int, dim: int) -> Ranges:

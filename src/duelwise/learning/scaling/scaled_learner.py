@@ -15,6 +15,7 @@ import numpy as np
 
 from duelwise.learning import validation
 from duelwise.learning.apply import apply
+from duelwise.learning.core.batch import all_finite
 from duelwise.learning.learner import DuelingLearner, Learned
 from duelwise.learning.scaling.range_learning import estimated, widened
 from duelwise.learning.scaling.ranges import Ranges
@@ -101,7 +102,7 @@ class ScaledLearner:
 
     def beyond(self, x: Array) -> BoolArray:
         """(R, dx) the features of which some raw candidate of x (R, K, dx) is clamped."""
-        return np.logical_or.reduce(self._x.outside(self._x.units(x)), axis=1)
+        return self._x.measured(x)[1] > 0
 
     def predict(self, x: Array) -> Array:
         """What φ̂ expects of raw x (R, K, dx), in raw numbers; the centre where it expects no number."""
@@ -157,16 +158,15 @@ class ScaledLearner:
     def _fold(self, event: Event) -> Learned:
         """Let the event happen in units, and count by feature what is clamped."""
         if isinstance(event, Duel):
-            x, predicted = self._x.units(event.x), self._y.scaled(event.predicted)
-            duel = event._replace(x=_middle(self._x.clamped(x)), predicted=_middle(predicted))
+            x, beyond = self._x.measured(event.x)
+            duel = event._replace(x=_middle(x), predicted=_middle(self._y.scaled(event.predicted)))
             learned = apply(self.learner, duel)
-            self.clamped[:, : self.context_dim] += self._x.outside(x).sum(axis=1)
+            self.clamped[:, : self.context_dim] += beyond
             return learned
         if isinstance(event, Contexts):
-            ranges = self._y.of(event.run)
-            y = ranges.units(event.y)
-            learned = apply(self.learner, event._replace(y=ranges.clamped(y)))
-            np.add.at(self.clamped[:, self.context_dim :], event.run, ranges.outside(y).sum(axis=1))
+            y, beyond = self._y.of(event.run).measured(event.y)
+            learned = apply(self.learner, event._replace(y=y))
+            np.add.at(self.clamped[:, self.context_dim :], event.run, beyond)
             return learned
         if isinstance(event, Taught):
             y = self._y.of(event.run).scaled(event.y)
@@ -259,4 +259,4 @@ def _spread(x: Array) -> Array:
 
 def _middle(units: Array) -> Array:
     """What is not a number stands in the middle of its range: there both of a pair are alike."""
-    return np.where(np.isnan(units), 0.0, units)
+    return units if all_finite(units) else np.where(np.isnan(units), 0.0, units)
