@@ -259,7 +259,7 @@ class DuelingLearner:
             again = self._check_arms(self.parts.select.pairs(less), x.shape[1])
             arms = np.where(times[:, None] > 0, again, arms)
         for r in range(self.runs):
-            if knows_nothing(view.theta[r]):
+            if knows_nothing(view.theta[r]) or (times[r] > 0 and view.out[r] % 2 == 1):
                 arms[r] = widest_pair(view.z[r], view.inverse[r])
         return arms
 

@@ -57,6 +57,8 @@ def choose(core: Core, r: int, x: Array, predicted: Array, noise: Array, z: Arra
     chosen = pair(core.select, sight)
     if fit.rules.geometry == EXPLORES_REQUESTED:
         times = times_out(core.pending, r, x[chosen[0]], x[chosen[1]])
+        if times > 0 and sight.out % 2 == 1:  # every other time what would tell most
+            return widest_pair(z, sight.inverse)
         if times > 0:
             return pair(core.select, less_sure(sight, times))
     return chosen
