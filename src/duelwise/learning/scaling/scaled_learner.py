@@ -121,7 +121,7 @@ class ScaledLearner:
     def observe(self, contexts: Contexts) -> Learned:
         """What became known of some duels; NaN is not known yet."""
         learned = self._let_happen(contexts)
-        if self._learns and self.settled:
+        if self._learns and self.settled and self.post_dim:
             self._recent_contexts.append(spread_of_pairs(contexts, runs=self.runs))
         return learned
 
