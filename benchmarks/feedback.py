@@ -216,7 +216,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path)
     given = parser.parse_args()
     text = (
-        "# Feedback, measured\n\nMade by `python -m benchmarks.feedback "
+        f"# Feedback, measured\n\nMade by `python -m benchmarks.feedback {' '.join(given.parts)} "
         f"--runs {given.runs} --page docs/feedback-measured.md`: T = {HORIZON}, {given.runs} fresh runs, "
         "ratios of means over the same runs with 95 % intervals.\n"
     )
