@@ -53,7 +53,7 @@ LATE: dict[
 
 
 def regret(
-    name: str, mapping: str, delay: DelayModel, corruption: CorruptionModel, runs: int, *,
+    name: str, mapping: str, late: DelayModel, corruption: CorruptionModel, runs: int, *,
     contexts: ContextModel | None = None, noise: float = 0.0, **options: object,
 ) -> Array:  # fmt: skip
     """(R,) regret of one recipe; of two different candidates where they must differ."""
@@ -61,7 +61,7 @@ def regret(
     world = LinearWorld(
         runs=numbers, seed=SEED, mapping=mapping, context_dim=10, arms=10, scaling="published", noise=noise
     )
-    scenario = world.with_delay(delay).with_corruption(corruption).with_contexts(contexts or ContextsAtOnce())
+    scenario = world.with_delay(late).with_corruption(corruption).with_contexts(contexts or ContextsAtOnce())
     learner = recipe(name)(
         runs=numbers,
         context_dim=10,

@@ -57,7 +57,8 @@ class AnswerRoutes:
             Endpoint("POST", one + "/items/withdraw", self.withdraw, "write", CountAnswer, WRITE,
                      body=schemas.IdsBody, at_home=True),
             Endpoint("GET", one + "/votes", self.votes, "read", None, (*LOOK, 422), at_home=True,
-                     media_type="application/octet-stream", query=("format",)),
+                     query=("format",),
+                     media_type="text/csv, application/jsonl, application/vnd.apache.parquet"),
             Endpoint("GET", one + "/audit", self.audit, "read", schemas.AuditAnswer, LOOK, at_home=True),
         ]  # fmt: skip
 

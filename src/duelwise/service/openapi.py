@@ -93,8 +93,9 @@ def _responses(endpoint: Endpoint) -> Document:
     return made
 
 
-def _content(media_type: str, schema: Mapping[str, object]) -> Document:
-    return {media_type: {"schema": schema}}
+def _content(media_types: str, schema: Mapping[str, object]) -> Document:
+    """One entry for each of the types, which are separated by commas."""
+    return {media_type: {"schema": schema} for media_type in media_types.split(", ")}
 
 
 def _reference(kind: Any) -> dict[str, str]:
