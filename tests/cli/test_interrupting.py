@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 BUSY = """
-import ctypes, sys, time
+import ctypes, sys, time, types
 from duelwise.cli import app, main
 from duelwise.cli.interrupting import interruptible
 
@@ -25,8 +25,9 @@ def busy(way: str):
             try:
                 while True:
                     ctypes.CDLL(None).usleep(900_000)  # C that comes back now and then, as a compiler does
-            except KeyboardInterrupt:
-                pass  # swallowed, as a callback from C swallows it
+            except KeyboardInterrupt as lost:  # told and swallowed, as a callback from C does
+                sys.unraisablehook(types.SimpleNamespace(
+                    exc_type=type(lost), exc_value=lost, exc_traceback=lost.__traceback__, err_msg=None, object=None))
 
 sys.argv = ["duelwise", "busy", *sys.argv[1:]]
 main()

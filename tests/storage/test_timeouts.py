@@ -83,14 +83,14 @@ def test_a_stopped_process_loses_the_lock_on_postgresql(postgresql_url, monkeypa
     with _holder(postgresql_url) as holder:
         with _within(4), pytest.raises(StorageFailure, match=r"Another process holds the lock"):
             _append(store)
-        deadline = time.monotonic() + database.IDLE_SECONDS + 10
-        acknowledged = None
+        deadline = time.monotonic() + database.IDLE_SECONDS + 45
+        acknowledged, why = None, ""
         while acknowledged is None:
-            assert time.monotonic() < deadline
+            assert time.monotonic() < deadline, why
             try:
                 acknowledged = _append(store)
-            except StorageFailure:
-                continue
+            except StorageFailure as failure:
+                why = str(failure)
         assert acknowledged == 1
         holder.send_signal(signal.SIGCONT)
         output, _ = holder.communicate("\n", timeout=30)

@@ -1,7 +1,7 @@
 """Ctrl-C that ends a long command within two seconds, also while code is being compiled.
 
 Compiling holds the main thread for seconds at a time, and what Python raises there may be lost in a
-callback from C. So a thread of its own hears the signal too, and ends the process if nobody else has.
+callback from C, which would print it and go on. So a thread of its own hears the signal too, and ends the process if nobody else has.
 Nothing is lost by that: results are written whole or not at all.
 """
 
@@ -13,8 +13,9 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -34,6 +35,7 @@ def interruptible(kept: str) -> Generator[None]:
     speaking.setblocking(False)
     threading.Thread(target=_watch, args=(hearing, notice), daemon=True).start()
     before = signal.set_wakeup_fd(speaking.fileno(), warn_on_full_buffer=False)
+    lost_before, sys.unraisablehook = sys.unraisablehook, _without_interrupts(sys.unraisablehook)
     try:
         yield
     except KeyboardInterrupt:
@@ -41,7 +43,18 @@ def interruptible(kept: str) -> Generator[None]:
         raise typer.Exit(STOPPED) from None
     finally:
         signal.set_wakeup_fd(before)
+        sys.unraisablehook = lost_before
         speaking.close()
+
+
+def _without_interrupts(hook: Callable[[Any], object]) -> Callable[[Any], object]:
+    """What tells of exceptions that got lost, silent about Ctrl-C: the watching thread has heard it."""
+
+    def tell(lost: Any) -> None:
+        if lost.exc_type is not KeyboardInterrupt:
+            hook(lost)
+
+    return tell
 
 
 class _Notice:
