@@ -1,7 +1,7 @@
 """One transaction's worth of requests: check each ticket's state, append what follows.
 
-Nothing here touches the learner's state: it chooses, and the appended events are applied
-once they are durable. All asks of a batch choose with the learner as it was before it.
+Before each choice the events appended so far are folded, so that an ask knows of the duels asked for just
+before it. Should the transaction fail, the state is ahead of the log and is loaded again.
 """
 
 from __future__ import annotations
@@ -223,10 +223,7 @@ class Batch:
         return wanted
 
     def _fold_so_far(self) -> None:
-        """A choice knows all that this transaction has recorded before it, the duels just asked for too.
-
-        Should the transaction fail, the state is ahead of the log and is loaded again.
-        """
+        """A choice knows all that this transaction has recorded before it, the duels just asked for too."""
         while self.folded_upto < len(self.appended):
             recorded = self.appended[self.folded_upto]
             self.folded_upto += 1
