@@ -78,9 +78,8 @@ def test_the_page_names_only_claims_that_exist_and_all_of_them() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_verdicts_are_the_same_on_every_seed(seed: int) -> None:
+def test_another_seed_gives_the_verdicts_of_the_page() -> None:
     lines = [line.split(" | ") for line in DOCS.read_text().splitlines() if line.startswith("| ")]
     rows = {cells[0][2:]: cells[-2] for cells in lines}
-    found = {finding.claim.name: finding.verdict for finding in examine(CLAIMS.values(), seed=seed)}
+    found = {finding.claim.name: finding.verdict for finding in examine(CLAIMS.values(), seed=1)}
     assert found == {name: rows[name] for name in CLAIMS}
