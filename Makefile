@@ -10,10 +10,11 @@ demo: $(READY)
 	$(BIN)/duelwise demo
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-long: $(READY)
-	$(BIN)/python -m pytest -m long
+	$(BIN)/python -m pytest -m 'long and not alone' -n 2 --dist worksteal
+	$(BIN)/python -m pytest -m alone
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -41,16 +41,23 @@ report = stream.report()
 print(report.counts)
 
 # %% [markdown]
-# The report has a coefficient for each feature; the ranking follows.
+# The report has a coefficient for each feature.
 
 # %%
 for one in report.coefficients:
     print(f"{one.feature:10} {one.estimate:+.2f} ± {one.standard_error:.2f}")
 
+# %% [markdown]
+# `rank` says how sure the order is: utility with its interval, the ranks an item may have, and the chance
+# that it is the best. `settled` says whether the first may be taken for the best, though one looks after
+# every vote, and about how many more votes that would take.
+
 # %%
-learned = np.array([one.estimate for one in report.coefficients])
-ranking = sorted(HEADLINES, key=lambda name: -float(np.dot(learned, HEADLINES[name])))
-print(ranking)
-assert ranking[0] == "list"
+ranking = stream.rank(offered)
+for one in ranking.items:
+    print(f"{one.rank} {one.id:9} {one.utility:+.2f} [{one.low:+.2f}, {one.high:+.2f}]", end="  ")
+    print(f"rank {one.rank_low} to {one.rank_high}, best with {one.probability_best:.0%}")
+print(f"settled: {ranking.settled.settled}, about {ranking.settled.votes_needed} more votes needed")
+assert ranking.items[0].id == "list"
 stream.close()
 folder.cleanup()

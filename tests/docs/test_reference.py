@@ -110,5 +110,5 @@ def test_a_notebook_runs_and_says_what_is_kept(source: Path, monkeypatch: pytest
     fresh, kept = executed(source), nbformat.read(source.with_suffix(".ipynb"), as_version=4)
     assert [cell.source for cell in fresh.cells] == [cell.source for cell in kept.cells]
     for new, old in zip(fresh.cells, kept.cells, strict=True):
-        texts = [[one.text for one in cell.get("outputs", ()) if "text" in one] for cell in (new, old)]
+        texts = ["".join(one.text for one in cell.get("outputs", ()) if "text" in one) for cell in (new, old)]
         assert texts[0] == texts[1]

@@ -87,6 +87,7 @@ def attack(server: Server, body: bytes, *, at_once: int, seconds: float) -> set[
 
 
 @pytest.mark.long
+@pytest.mark.alone
 @pytest.mark.parametrize(("body", "at_once"), [(EMPTY, 8), (WIDE, 64)], ids=["empty", "wide"])
 def test_a_huge_body_stops_nobody_else(tmp_path, body: bytes, at_once: int) -> None:
     with serving(f"sqlite:///{tmp_path}/duels.db") as server:

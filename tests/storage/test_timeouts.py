@@ -77,6 +77,7 @@ def test_a_stopped_process_with_the_lock_is_an_error_in_words_on_sqlite(tmp_path
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_a_stopped_process_loses_the_lock_on_postgresql(postgresql_url, monkeypatch):
     monkeypatch.setattr(database, "LOCK_SECONDS", 1.0)
     store = _opened(postgresql_url)
@@ -102,6 +103,7 @@ def test_a_stopped_process_loses_the_lock_on_postgresql(postgresql_url, monkeypa
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_a_statement_that_takes_too_long_is_ended(postgresql_url):
     store = open_store(postgresql_url, statement_seconds=0.5)
     with _within(3), pytest.raises(StorageFailure, match="statement timeout"), store._reading() as connection:
@@ -115,6 +117,7 @@ def test_a_statement_that_takes_too_long_is_ended(postgresql_url):
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_a_frozen_server_is_an_error_and_comes_back(postgresql_url, postgresql_server, monkeypatch):
     monkeypatch.setattr(database, "GRACE_SECONDS", 0.5)
     monkeypatch.setattr(database, "CONNECT_SECONDS", 2)

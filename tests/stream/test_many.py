@@ -52,6 +52,7 @@ def test_a_thousand_streams_take_no_more_memory_than_allowed(tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.alone
 def test_a_report_on_many_open_tickets_keeps_nobody_waiting(store, rng):
     stream = DecisionStream.create(store, "meals", StreamSettings(context_dim=3, post_dim=1))
     offered = rng.uniform(-1, 1, (3, 3))
