@@ -26,8 +26,10 @@ def busy(way: str):
                 while True:
                     ctypes.CDLL(None).usleep(900_000)  # C that comes back now and then, as a compiler does
             except KeyboardInterrupt as lost:  # told and swallowed, as a callback from C does
-                sys.unraisablehook(types.SimpleNamespace(
-                    exc_type=type(lost), exc_value=lost, exc_traceback=lost.__traceback__, err_msg=None, object=None))
+                lost = types.SimpleNamespace(
+                    exc_type=type(lost), exc_value=lost, exc_traceback=None, err_msg=None, object=None
+                )
+                sys.unraisablehook(lost)
 
 sys.argv = ["duelwise", "busy", *sys.argv[1:]]
 main()

@@ -46,6 +46,11 @@ def test_rank_and_best(http: httpx.Client, path: str) -> None:
     assert len(http.post(f"{path}/rank", json={"candidates": offered}).json()["items"]) == 2
 
 
+def test_items_may_be_shown_to_several(http: httpx.Client, path: str) -> None:
+    ticket = http.post(f"{path}/ask", json={"ids": ["i1", "i2"], "votes_wanted": 3}).json()["ticket"]
+    assert http.get(f"{path}/tickets/{ticket}").json()["wanted"] == 3
+
+
 def test_raters_are_judged_held_and_released(http: httpx.Client, path: str) -> None:
     vote(http, path, 24)
     raters = http.get(f"{path}/raters").json()["raters"]

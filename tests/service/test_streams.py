@@ -89,6 +89,17 @@ def test_metrics_count_requests_and_pending_votes(http: httpx.Client, meals: str
     assert "nobody-knows" not in text
 
 
+def test_what_lies_beyond_a_range_is_counted_by_feature(http: httpx.Client) -> None:
+    settings = {"feature_names": ["price", "stars"], "ranges": {"price": [0, 10], "stars": [1, 5]}}
+    http.post("/v1/streams", json={"name": "priced", "context_dim": 2, **settings}).raise_for_status()
+    for price in (5.0, 11.0, 12.0):
+        offered = [{"id": "a", "features": [price, 2]}, {"id": "b", "features": [1, 3]}]
+        http.post("/v1/streams/priced/ask", json={"candidates": offered}).raise_for_status()
+    text = http.get("/metrics").text
+    assert 'duelwise_clamped_asks_total{feature="price",key="",stream="priced"} 2.0' in text
+    assert 'feature="stars"' not in text
+
+
 def test_alive_and_ready_are_two_questions(
     http: httpx.Client, meals: str, transport: InProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,8 +1,8 @@
 """Ctrl-C that ends a long command within two seconds, also while code is being compiled.
 
 Compiling holds the main thread for seconds at a time, and what Python raises there may be lost in a
-callback from C, which would print it and go on. So a thread of its own hears the signal too, and ends the process if nobody else has.
-Nothing is lost by that: results are written whole or not at all.
+callback from C, which would print it and go on. So a thread of its own hears the signal too, and ends the
+process if nobody else has. Nothing is lost by that: results are written whole or not at all.
 """
 
 from __future__ import annotations

@@ -57,25 +57,25 @@ class DuelRoutes:
         """Which two of these candidates shall be shown? An event_id seen before returns the same duel."""
         lane = await self._service.streams.lane(call.name)
         body = await self._service.decoded(ASK_BODY, call.body, lane.names)
-        return await _perform(lane, self._ask_of(body, lane), 201)
+        return await self._perform(call, lane, self._ask_of(body, lane), 201)
 
     async def observe(self, call: Call) -> Reply:
         """What became known of the two after serving, or a part of it; the same again changes nothing."""
         lane = await self._service.streams.lane(call.name)
         body = await self._service.decoded(OBSERVE_BODY, call.body, lane.names)
-        return await _perform(lane, _observe_of(call.ticket, body, lane))
+        return await self._perform(call, lane, _observe_of(call.ticket, body, lane))
 
     async def tell(self, call: Call) -> Reply:
         """Which of the two won; the same again changes nothing, another winner is a conflict."""
         lane = await self._service.streams.lane(call.name)
         body = await self._service.decoded(TELL_BODY, call.body, {})
-        return await _perform(lane, Tell(call.ticket, body.winner, body.source))
+        return await self._perform(call, lane, Tell(call.ticket, body.winner, body.source))
 
     async def retract(self, call: Call) -> Reply:
         """The duel's votes shall not count: one by its id, those of a source, or, with no body, all."""
         lane = await self._service.streams.lane(call.name)
         body = await self._service.decoded(RETRACT_BODY, call.body.strip() or b"{}", {})
-        return await _perform(lane, Retract(call.ticket, body.vote, body.source))
+        return await self._perform(call, lane, Retract(call.ticket, body.vote, body.source))
 
     async def show(self, call: Call) -> Reply:
         """A ticket's state and how it came to it."""
@@ -107,13 +107,30 @@ class DuelRoutes:
                 raise InvalidInput(f"items, number {position} is no object; expected an operation.")
         read = [self._operation(bytes(item), lane) for item in items]
         operations = [item for item in read if not isinstance(item, DuelwiseError)]
-        outcomes = iter(await lane.perform(operations) if operations else [])
+        outcomes = iter(await self._answers(call, lane, operations) if operations else [])
         results = [_result(item if isinstance(item, DuelwiseError) else next(outcomes)) for item in read]
         return json_reply(schemas.BatchAnswer(results))
 
+    async def _perform(self, call: Call, lane: Lane, operation: Operation, status: int = 200) -> Reply:
+        (outcome,) = await self._answers(call, lane, (operation,))
+        if isinstance(outcome, DuelwiseError):
+            raise outcome
+        return json_reply(_answer(outcome), status)
+
+    async def _answers(
+        self, call: Call, lane: Lane, operations: Sequence[Operation]
+    ) -> Sequence[Answer | DuelwiseError]:
+        """What the stream answers; what lay beyond a range is counted by feature and key."""
+        outcomes = await lane.perform(operations)
+        for outcome in outcomes:
+            if isinstance(outcome, Duel) and outcome.clamped:
+                self._service.metrics.clamped(call.name, outcome.clamped, call.caller)
+        return outcomes
+
     def _ask_of(self, body: schemas.AskBody, lane: Lane) -> Ask:
         if body.candidates is UNSET or body.ids is not UNSET or body.group is not UNSET:
-            return Ask(chosen_of(body.candidates, body.ids, body.group), body.event_id)
+            chosen = chosen_of(body.candidates, body.ids, body.group)
+            return Ask(chosen, body.event_id, body.votes_wanted)
         limit = self._service.settings.candidate_limit
         if len(body.candidates) > limit:
             raise TooLarge(
@@ -178,13 +195,6 @@ def _observe_of(ticket: str, body: schemas.ObserveBody | schemas.ObserveItem, la
         read_partial(body.left, names, "the left candidate's context"),
         read_partial(body.right, names, "the right candidate's context"),
     )
-
-
-async def _perform(lane: Lane, operation: Operation, status: int = 200) -> Reply:
-    (outcome,) = await lane.perform((operation,))
-    if isinstance(outcome, DuelwiseError):
-        raise outcome
-    return json_reply(_answer(outcome), status)
 
 
 def _side(side: Side) -> schemas.Side:

@@ -94,7 +94,7 @@ class Homes:
         if link is None:
             return await endpoint.run(call)
         position = self._positions[endpoint.method, endpoint.path]
-        return await link.ask(position, call.name, call.ticket, call.body)
+        return await link.ask(position, call.name, call.ticket, call.body, call.caller)
 
     async def counts(self) -> Counts:
         """What all processes have counted together; one that is gone is left out."""
@@ -115,7 +115,8 @@ class Homes:
             return json_reply(self._service.counts())
         endpoint = self._endpoints[question.endpoint]
         try:
-            reply = await endpoint.run(Call(question.name, question.ticket, question.body))
+            call = Call(question.name, question.ticket, question.body, caller=question.caller)
+            reply = await endpoint.run(call)
         except DuelwiseError as error:
             return respond(error)
         except Exception as error:

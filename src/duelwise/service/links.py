@@ -33,6 +33,7 @@ class Question(msgspec.Struct, array_like=True, gc=False):
     name: str
     ticket: str
     body: bytes
+    caller: str = ""
 
 
 class Answered(msgspec.Struct, array_like=True, gc=False):
@@ -117,12 +118,12 @@ class Link(Frames[Answered]):
         self.send_frame(self._secret)
         self._look()
 
-    async def ask(self, endpoint: int, name: str, ticket: str, body: bytes) -> Reply:
+    async def ask(self, endpoint: int, name: str, ticket: str, body: bytes, caller: str = "") -> Reply:
         number = next(self._numbers)
         loop = asyncio.get_running_loop()
         reply: asyncio.Future[Reply] = loop.create_future()
         self._waiting[number] = reply, loop.time()
-        self.send(Question(number, endpoint, name, ticket, body))
+        self.send(Question(number, endpoint, name, ticket, body, caller))
         try:
             return await reply
         finally:

@@ -57,6 +57,9 @@ def _no_groups() -> Spread:
     return Spread([0] * (len(_GROUP_SIZES) + 1))
 
 
+ByFeature = dict[str, dict[str, int]]  # asks with a candidate beyond the feature's range, by key
+
+
 class Counts(Struct):
     """What one process has counted; goes to the others as it is."""
 
@@ -65,6 +68,7 @@ class Counts(Struct):
     groups: Spread = field(default_factory=_no_groups)
     waiting: dict[str, int] = field(default_factory=dict[str, int])  # operations, by stream
     broken: list[str] = field(default_factory=list[str])  # streams that could not be opened
+    clamped: dict[str, ByFeature] = field(default_factory=dict[str, ByFeature])  # asks, by stream
 
     def plus(self, other: Counts) -> Counts:
         made = Counts(groups=self.groups.plus(other.groups), broken=[*self.broken, *other.broken])
@@ -77,7 +81,19 @@ class Counts(Struct):
                 made.seconds[route] = made.seconds.get(route, _no_seconds()).plus(spread)
             for stream, waiting in one.waiting.items():
                 made.waiting[stream] = made.waiting.get(stream, 0) + waiting
+            for stream, feature, key, count in one.each_clamped():
+                made.add_clamped(stream, feature, key, count)
         return made
+
+    def add_clamped(self, stream: str, feature: str, key: str, count: int) -> None:
+        keys = self.clamped.setdefault(stream, {}).setdefault(feature, {})
+        keys[key] = keys.get(key, 0) + count
+
+    def each_clamped(self) -> Iterator[tuple[str, str, str, int]]:
+        for stream, features in self.clamped.items():
+            for feature, keys in features.items():
+                for key, count in keys.items():
+                    yield stream, feature, key, count
 
 
 class Metrics:
@@ -96,6 +112,11 @@ class Metrics:
         statuses = counts.requests[route]
         statuses[status] = statuses.get(status, 0) + 1
         spread.add(seconds, _SECONDS)
+
+    def clamped(self, stream: str, features: Iterable[str], key: str) -> None:
+        """Count an ask some of whose candidates lie beyond the range of these features."""
+        for feature in features:
+            self.counts.add_clamped(stream, feature, key, 1)
 
     def grouped(self, operations: int) -> None:
         self.counts.groups.add(operations, _GROUP_SIZES)
@@ -127,7 +148,13 @@ class _Page(Collector):
             seconds.add_metric((route,), spread.buckets(_SECONDS), spread.total)
         groups = HistogramMetricFamily("duelwise_group_operations", "Operations that shared a transaction.")
         groups.add_metric((), self._counts.groups.buckets(_GROUP_SIZES), self._counts.groups.total)
-        yield from (requests, seconds, groups)
+        clamped = CounterMetricFamily(
+            "duelwise_clamped_asks", "Asks with a candidate beyond a feature's range.",
+            labels=("stream", "feature", "key"),
+        )  # fmt: skip
+        for stream, feature, key, count in self._counts.each_clamped():
+            clamped.add_metric((stream, feature, key), count)
+        yield from (requests, seconds, groups, clamped)
 
     def _gauges(self) -> Iterator[Metric]:
         families = {name: GaugeMetricFamily(name, said, labels=("stream",)) for name, said in GAUGES.items()}

@@ -39,6 +39,7 @@ class Call(NamedTuple):
     ticket: str = ""
     body: bytes = b""  # or what stands behind the question mark, where that is asked for
     key: KeyRow | None = None
+    caller: str = ""  # the key's name; none where keys are not in use
 
 
 Run = Callable[[Call], Coroutine[Any, Any, Reply | Response]]
@@ -133,14 +134,15 @@ class Table:
             key = await self._guard.check(
                 client[0] if client else "", headers, endpoint.role, name or None, filtered=endpoint.filtered
             )
+        caller = "" if key is None else key.name
         if endpoint.body is None or (endpoint.body_optional and _has_no_body(headers)):
             asked = scope["query_string"] if endpoint.query else b""
-            return await self._perform(endpoint, Call(name, ticket, asked, key))
+            return await self._perform(endpoint, Call(name, ticket, asked, key, caller))
         held = self._hold(headers)
         try:
             body = await read_body(receive, headers, self._body_limit)
             scope[READ] = True
-            return await self._perform(endpoint, Call(name, ticket, body, key))
+            return await self._perform(endpoint, Call(name, ticket, body, key, caller))
         finally:
             self._held -= held
 
