@@ -55,7 +55,9 @@ def _lead_of_others(dz: Array, outcome: Array, source: IntArray, sources: int) -
     if not len(outcome):
         return np.zeros(0)
     mix: Array = np.random.default_rng(0).normal(size=int(dz.shape[1]))
-    key = np.asarray((dz * mix).sum(axis=1), dtype=np.float64)  # equal for equal pairs, turned round with the pair
+    key = np.asarray(
+        (dz * mix).sum(axis=1), dtype=np.float64
+    )  # equal for equal pairs, turned round with the pair
     side = np.sign(key)
     _, pair = np.unique(np.abs(key), return_inverse=True)
     push = side * (outcome - 0.5)
