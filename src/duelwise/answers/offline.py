@@ -22,7 +22,7 @@ def offline_fit(dz: Array, outcome: Array, weight: Array | None = None) -> Array
     found, theta, best = np.zeros(dim), np.zeros(dim), -np.inf
     if not len(outcome):
         return found
-    precision = _precision(dz)
+    precision = unit_precision(dz)
     for g in range(SCALES):
         prior = precision / (LEAST_SCALE * SCALE_STEP**g) ** 2
         theta, hessian = fit(dz, outcome, counted, 1.0 / prior, start=theta)
@@ -37,8 +37,8 @@ def offline_fit(dz: Array, outcome: Array, weight: Array | None = None) -> Array
     return found
 
 
-def _precision(dz: Array) -> Array:
-    """(d,) k̄ v; 1 for a feature that never differs."""
+def unit_precision(dz: Array) -> Array:
+    """(d,) k̄ v: the prior's precision at s = 1; 1 for a feature that never differs."""
     differs = dz != 0.0
     times = differs.sum(axis=0)
     typical = max(float(times.sum()) / len(dz), 1.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from duelwise.stream.evaluating import Evaluation
+    from duelwise.stream.stressing import Stressed
 
 
 def colour(place: int) -> str:
@@ -57,6 +58,30 @@ def _draw_calibration(axis: Axes, scores: Mapping[str, Score]) -> None:
     axis.set_xlabel("Chance given")
     axis.set_ylabel("Share won")
     axis.legend(fontsize=7, frameon=False)
+
+
+def draw_stress(path: Path, found: Stressed) -> None:
+    """Rank correlation and change of Θ̂ over the share of lies, a line for each recipe."""
+    from matplotlib.figure import Figure
+
+    from duelwise.stream.stress_page import curves
+
+    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
+    axes = figure.subplots(1, 2, squeeze=False)
+    for place, (name, (shares, ranks, changes)) in enumerate(curves(found).items()):
+        drawn = [(share, rank) for share, rank in zip(shares, ranks, strict=True) if rank is not None]
+        _draw_line(axes[0, 0], [one for one, _ in drawn], [one for _, one in drawn], name, place)
+        _draw_line(axes[0, 1], shares, changes, name, place)
+    for axis, label in ((axes[0, 0], "Rank correlation"), (axes[0, 1], "Relative change of Θ̂")):
+        axis.set_xlabel("Share of lies")
+        axis.set_ylabel(label)
+        axis.grid(alpha=0.3)
+    axes[0, 0].legend(fontsize=7, frameon=False)
+    save(figure, path)
+
+
+def _draw_line(axis: Axes, x: Sequence[float], y: Sequence[float], name: str, place: int) -> None:
+    axis.plot(x, y, marker="o", color=colour(place), label=name, markersize=3)
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Commands that live through a log again: evaluate."""
+"""Commands that live through a log again: evaluate, stress."""
 
 from __future__ import annotations
 
@@ -69,6 +69,57 @@ def evaluate(
     out.print(sentence(found), highlight=False, markup=False)
     out.print(table_of(COLUMNS, rows_of(found)))
     out.print(found.policy_value, highlight=False, markup=False)
+
+
+@app.command()
+def stress(
+    log: LogArgument,
+    lies: Annotated[
+        str, typer.Option(help="The share of votes that are turned round; several as 0.01,0.05,0.1.")
+    ] = "0.05",
+    attack: Annotated[
+        str,
+        typer.Option(
+            help="Who lies: strategic, where it moves the leader most; random; source: whole sources."
+        ),
+    ] = "strategic",
+    late: Annotated[int, typer.Option(min=0, help="Duels that votes come late, in the mean.")] = 0,
+    recipes: RecipesOption = "",
+    seed: Annotated[int, typer.Option(min=0, help="Of random and source.")] = 0,
+    json_file: JsonOption = None,
+    plot_file: PlotOption = None,
+    html_file: HtmlOption = None,
+    quiet: QuietOption = False,
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """Show how the ranking would have changed, had some votes of a log been lies or late."""
+    from duelwise.stream.stress_page import COLUMNS, plain, rows_of, sentence, stress_page
+    from duelwise.stream.stressing import stress as strain
+
+    check_outputs(json=json_file, plot=plot_file, html=html_file)
+    shares = [_share(text) for text in named(lies)]
+    lived = log_of(log, store)
+    found = strain(
+        lived.settings, lived.log, upto=lived.log.head, attack=attack, lies=shares, late=late,
+        recipes=named(recipes), seed=seed,
+    )  # fmt: skip
+    write_json(json_file, lambda: plain(found))
+    if html_file is not None:
+        write_text(html_file, stress_page(lived.name, found))
+    if plot_file is not None:
+        from duelwise.cli.pictures import draw_stress
+
+        draw_stress(plot_file, found)
+    out = console(quiet=quiet, json=json_file)
+    out.print(sentence(found), highlight=False, markup=False)
+    out.print(table_of(COLUMNS, rows_of(found)))
+
+
+def _share(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise InvalidInput(f"--lies holds {text!r}; expected shares from 0 to 1, as 0.05,0.1.") from error
 
 
 def log_of(name: str, store: str) -> ExportedLog:
