@@ -7,7 +7,8 @@
 
 The estimate is fitted three times, the second and third with weights by reliability, so that liars do not
 bend the measure they are judged by. Flags follow from the slope before it is shrunk and its one-sided bound:
-`against` when that is below nought, `at chance` when it is below half the crowd's.
+`against` when that is below nought, `at chance` when it is below half the crowd's; and `at chance` also where
+a source agrees too little with others on the very same pairs (consensus.py).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from duelwise.answers.consensus import consensus
 from duelwise.types import Array, BoolArray, IntArray
 
 Flag = Literal["at chance", "against", "one-sided", "too few to tell", "undecidable"]
@@ -70,6 +72,7 @@ def judge(votes: Judged, *, sources: int, prior_variance: Array) -> Raters:
         weight = np.where(information >= LEAST_INFORMATION, np.clip(slopes.shrunk, 0.0, 1.0), 1.0)
     count = np.bincount(votes.source[named], minlength=sources)
     left = _sum(votes.left_won, votes.source, sources) / np.maximum(count, 1)
+    same = consensus(votes.dz, votes.outcome, votes.source, sources, margin)
     agrees = np.where(margin == 0, 0.5, np.where(margin > 0, votes.outcome, 1 - votes.outcome))
     return Raters(
         votes=count,
@@ -79,8 +82,8 @@ def judge(votes: Judged, *, sources: int, prior_variance: Array) -> Raters:
         high=slopes.shrunk + 1.96 * slopes.error,
         left_share=left,
         information=information,
-        flag=_flags(count, left, information, slopes.upper),
-        weight=weight,
+        flag=_flags(count, left, information, slopes.upper, same.at_chance),
+        weight=np.where(same.at_chance, np.minimum(weight, same.trust), weight),
     )
 
 
@@ -164,7 +167,9 @@ def _slope_fits(
     return slope, 1.0 / np.sqrt(curvature)
 
 
-def _flags(count: IntArray, left: Array, information: Array, upper: Array) -> list[Flag | None]:
+def _flags(
+    count: IntArray, left: Array, information: Array, upper: Array, at_chance: BoolArray
+) -> list[Flag | None]:
     aside = np.abs(left - 0.5) / np.sqrt(0.25 / np.maximum(count, 1)) > ONE_SIDED
     found: list[Flag | None] = []
     for s in range(len(count)):
@@ -172,11 +177,11 @@ def _flags(count: IntArray, left: Array, information: Array, upper: Array) -> li
             found.append("too few to tell")
         elif aside[s]:
             found.append("one-sided")
-        elif information[s] < LEAST_INFORMATION:
+        elif information[s] < LEAST_INFORMATION and not at_chance[s]:
             found.append("undecidable")
-        elif upper[s] < 0:
+        elif information[s] >= LEAST_INFORMATION and upper[s] < 0:
             found.append("against")
-        elif upper[s] < BELOW_CROWD:
+        elif upper[s] < BELOW_CROWD or at_chance[s]:
             found.append("at chance")
         else:
             found.append(None)

@@ -9,7 +9,19 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from duelwise.cli import advise, answers, bench, demo, listing, reproduce, run, serve, streams, theory
+from duelwise.cli import (
+    advise,
+    answers,
+    bench,
+    demo,
+    listing,
+    reproduce,
+    run,
+    serve,
+    streams,
+    theory,
+    whatif,
+)
 from duelwise.cli.app import app, furnish
 from duelwise.cli.interrupting import STOPPED
 from duelwise.errors import Conflict, DuelwiseError, InvalidInput, UnknownStream
@@ -27,6 +39,7 @@ __all__ = [
     "serve",
     "streams",
     "theory",
+    "whatif",
 ]
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]

@@ -23,6 +23,7 @@ ROOMS = {
     "advise": RESEARCH,
     "streams": STREAMS,
     "answers": STREAMS,
+    "whatif": STREAMS,
     "serve": SERVICE,
 }
 """The room of every command, by the module that defines it."""

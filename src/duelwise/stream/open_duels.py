@@ -51,6 +51,10 @@ class OpenDuels:
             known = self._z[round][:, -y.shape[1] :]
             known[...] = np.where(np.isnan(y), known, y)
 
+    def pair(self, round: int) -> Array:
+        """(2, d) z of a duel's pair as it is known by now, y as expected where it is not."""
+        return self._z[round]
+
     def hear(self, round: int, vote: Heard) -> None:
         if round in self._z:
             self._heard.setdefault(round, []).append(vote)

@@ -10,32 +10,19 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, NoReturn, cast
-
-import numpy as np
 
 from duelwise.errors import Conflict, InvalidInput, unknown_name
 from duelwise.storage import JSON, Store, Writer
 from duelwise.stream.candidates import check_name, check_stream_name
-from duelwise.stream.events import (
-    Asked,
-    Observed,
-    Ranged,
-    Rebuilt,
-    Recorded,
-    encode,
-    from_json,
-    kind_of,
-    to_json,
-)
+from duelwise.stream.events import Recorded, encode, from_json, kind_of, to_json
 from duelwise.stream.folding import Folded, RecordedLog, StoredLog, fold
 from duelwise.stream.history import History
-from duelwise.stream.past_ranges import ranges_of_log
+from duelwise.stream.reliving import Change, relive, same
 from duelwise.stream.settings import StreamSettings
 from duelwise.stream_fields import EDITION
-from duelwise.types import Array
 
 FORMAT = "duelwise log 1"
 AT_ONCE = 2000  # events sent to the database together
@@ -175,18 +162,14 @@ def restore(store: Store, exported: ExportedLog, *, name: str | None = None) -> 
     )
 
 
-def _identity(values: Array) -> Array:
-    return values
-
-
 def derive(
     store: Store,
     name: str,
     settings: StreamSettings,
     exported: ExportedLog,
     *,
-    features: Callable[[Array], Array] = _identity,
-    context: Callable[[Array], Array] = _identity,
+    features: Change = same,
+    context: Change = same,
 ) -> None:
     """A new stream that has lived through an old log with other features or another recipe.
 
@@ -195,7 +178,7 @@ def derive(
     """
     log = exported.log
     old = list(log.events(after=0, upto=log.head))
-    new = _derived(Folded(settings), old, features, context)
+    new = relive(Folded(settings), old, features=features, context=context)
     _fill(store, name, exported.uid, settings, time.time(), new)
 
 
@@ -228,62 +211,6 @@ def derive_columns(
     y = [old.post_names.index(columns[new]) for new in after]
     derive(store, name, settings, exported, features=lambda old: old[:, x], context=lambda old: old[:, y])
     return settings
-
-
-def _derived(
-    folded: Folded,
-    old: Sequence[Recorded],
-    features: Callable[[Array], Array],
-    context: Callable[[Array], Array],
-) -> Iterator[Recorded]:
-    """Each event as the new stream would have recorded it; retracted votes are retracted there too."""
-    settled = ranges_of_log(folded.inputs, old, features, context)
-    if settled is not None:
-        new = Recorded(1, old[0].at, settled)
-        folded.apply(new)
-        yield new
-    for recorded in old:
-        event = recorded.event
-        if isinstance(event, Rebuilt | Ranged):
-            continue
-        if isinstance(event, Asked):
-            x = np.array(features(event.x), dtype=np.float64)
-            event = event._replace(
-                x=x,
-                y=_known_at_once(event, context, settings=folded.settings),
-                predicted=folded.inputs.predict(x[None])[0],
-                model_version=folded.seq,
-                candidates=None,
-                candidate_ids=None,
-                offered=None,
-                bounds=None if event.bounds is None else _spread(features(event.bounds)),
-            )
-        elif isinstance(event, Observed) and folded.settings.post_dim == 0:
-            continue
-        elif isinstance(event, Observed):
-            event = event._replace(y=np.array(context(event.y), dtype=np.float64))
-        new = Recorded(folded.seq + 1, recorded.at, event, recorded.event_id)
-        folded.apply(new)
-        yield new
-        ranged = folded.due_ranges()
-        if ranged is not None:
-            new = Recorded(folded.seq + 1, recorded.at, ranged)
-            folded.apply(new)
-            yield new
-
-
-def _spread(x: Array) -> Array:
-    """(2, dx) the least and the greatest of x (2, dx)."""
-    return np.stack([x.min(axis=0), x.max(axis=0)])
-
-
-def _known_at_once(
-    asked: Asked, context: Callable[[Array], Array], *, settings: StreamSettings
-) -> Array | None:
-    """Where nothing is known after serving, all is known at once."""
-    if asked.y is not None:
-        return np.array(context(asked.y), dtype=np.float64)
-    return np.zeros((2, 0)) if settings.post_dim == 0 else None
 
 
 def _fill(

@@ -1,0 +1,174 @@
+"""Recipes judged on a log: before each vote, and without the votes of a fold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from duelwise.cli import app
+from duelwise.errors import InvalidInput, UnknownName
+from duelwise.storage import open_store
+from duelwise.stream import DecisionStream, StreamSettings
+from duelwise.stream.evaluating import OFFLINE, POSTERIOR, Folds, evaluate
+from duelwise.stream.events import Told
+from duelwise.stream.folding import RecordedLog
+from duelwise.stream.prequential import held_out, walk
+from duelwise.stream.transfer import backup, read_backup
+
+TASTE = np.array([-2.0, 3.0])
+RANGES = {"price": [-1, 1], "stars": [-1, 1]}
+SETTINGS = StreamSettings(context_dim=2, feature_names=("price", "stars"), ranges=RANGES)
+
+
+@pytest.fixture
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("DUELWISE_STORE", f"sqlite:///{tmp_path}/duels.db")
+    return f"sqlite:///{tmp_path}/duels.db"
+
+
+@pytest.fixture
+def stream(url: str) -> Iterator[DecisionStream]:
+    with DecisionStream.create(url, "meals", SETTINGS) as opened:
+        yield opened
+
+
+def live(stream: DecisionStream, votes: int, seed: int = 0) -> list[float]:
+    """Votes by TASTE; returns the chance that Θ̂ gave to the learner's first just before each."""
+    rng, given = np.random.default_rng(seed), []
+    for n in range(votes):
+        x = rng.uniform(-1, 1, size=(4, 2))
+        duel = stream.ask(x)
+        left, right = x[duel.left.index], x[duel.right.index]
+        asked = stream.ticket(duel.ticket).history[0].details
+        apart = (right - left) if asked["swapped"] else (left - right)
+        theta = stream.replica.folded.learner.theta[0]
+        given.append(1 / (1 + np.exp(-apart @ theta)))
+        wins = rng.random() < 1 / (1 + np.exp(-(left - right) @ TASTE))
+        stream.tell(duel.ticket, "tie" if n % 9 == 8 else "left" if wins else "right", source=f"r{n % 5}")
+    return given
+
+
+def log_of(url: str, folder: Path, name: str = "meals") -> RecordedLog:
+    store = open_store(url)
+    backup(store, name, folder / "log.jsonl")
+    store.close()
+    return read_backup(folder / "log.jsonl").log
+
+
+def test_each_vote_is_foreseen_by_the_estimate_of_its_moment(stream, url, tmp_path):
+    given = live(stream, 80)
+    log = log_of(url, tmp_path)
+    np.testing.assert_allclose(walk(SETTINGS, log, {}).chance, given, rtol=1e-12)
+    found = evaluate(SETTINGS, log, upto=log.head)
+    own = next(line for line in found.lines if line.kind == "recipe")
+    outcome = np.array(
+        [one.event.outcome for one in log.events(after=0, upto=log.head) if isinstance(one.event, Told)]
+    )
+    losses = -(outcome * np.log(given) + (1 - outcome) * np.log1p(-np.array(given)))
+    assert own.prequential.log_loss.mean == pytest.approx(losses.mean())
+    decided = outcome != 0.5
+    assert own.prequential.winners == decided.sum() == 72
+    hits = np.where(np.array(given) == 0.5, 0.5, (np.array(given) > 0.5) == (outcome > 0.5))
+    assert own.prequential.accuracy == pytest.approx(hits[decided].mean())
+    assert own.held_out is None
+    assert "cannot be told" in found.policy_value
+
+
+def test_a_held_out_vote_does_not_foresee_itself(stream, url, tmp_path):
+    live(stream, 60)
+    log = log_of(url, tmp_path)
+    walked = walk(SETTINGS, log, {})
+    fold = Folds(3).of(60)
+    assert sorted(np.bincount(fold).tolist()) == [20, 20, 20]
+    first = set(walked.seq[fold == 0].tolist())
+    turned = RecordedLog(
+        one._replace(event=one.event._replace(outcome=1 - one.event.outcome)) if one.seq in first else one
+        for one in log.events(after=0, upto=log.head)
+    )
+    before, after = (held_out(SETTINGS, walk(SETTINGS, each, {}), fold) for each in (log, turned))
+    for mine, theirs in zip(before, after, strict=True):
+        np.testing.assert_array_equal(mine[fold == 0], theirs[fold == 0])
+        assert (mine[fold == 1] != theirs[fold == 1]).all()
+
+
+def test_recipes_stand_beside_the_offline_fit(stream, url, tmp_path):
+    live(stream, 300)
+    log = log_of(url, tmp_path)
+    found = evaluate(SETTINGS, log, upto=log.head, recipes=["live", "rcdp-ucb", "live"], folds=Folds(4))
+    assert [line.name for line in found.lines] == ["live", POSTERIOR, "rcdp-ucb", OFFLINE]
+    assert found.folds == "4 folds of the votes, seed 0"
+    lines = {line.name: line for line in found.lines}
+    assert lines[OFFLINE].prequential is None
+    for name in ("live", POSTERIOR, "rcdp-ucb"):
+        line = lines[name]
+        difference = line.held_out.log_loss.mean - lines[OFFLINE].held_out.log_loss.mean
+        assert line.beyond_offline.mean == pytest.approx(difference)
+    assert abs(lines[POSTERIOR].beyond_offline.mean) < 0.01
+    assert lines[POSTERIOR].held_out.log_loss.mean < found.log_loss_of_a_coin - 0.1
+
+
+def test_retracted_votes_are_not_judged(stream, url, tmp_path):
+    live(stream, 40)
+    tickets = stream.votes().ticket
+    stream.retract(tickets[0])
+    stream.wait_for_background()
+    log = log_of(url, tmp_path)
+    assert evaluate(SETTINGS, log, upto=log.head).votes == 39
+
+
+def test_other_choices_are_valued_only_where_the_log_can_tell(url, tmp_path):
+    settings = StreamSettings.from_dict(SETTINGS.to_dict() | {"random_share": 1.0, "keep_candidates": True})
+    with DecisionStream.create(url, "drawn", settings) as opened:
+        live(opened, 600)
+    log = log_of(url, tmp_path, "drawn")
+    found = evaluate(settings, log, upto=log.head, recipes=["live", "rcdp-ucb"])
+    assert "Regret is in no log" in found.policy_value
+    for line in found.lines:
+        if line.kind == "recipe":  # the best of four against another: about 85 % of votes, ties apart
+            assert abs(line.favourite_wins.mean - 0.8) < 4 * line.favourite_wins.standard_error
+            assert line.favourite_wins.standard_error < 0.1
+
+
+def test_the_command_writes_table_json_picture_and_page(stream, url, tmp_path):
+    live(stream, 50)
+    words = [
+        "evaluate",
+        "meals",
+        "--recipes",
+        "live,max-inp",
+        "--folds",
+        "2",
+        "--json",
+        str(tmp_path / "e.json"),
+    ]
+    shown = CliRunner().invoke(
+        app, [*words, "--plot", str(tmp_path / "e.png"), "--html", str(tmp_path / "e.html")]
+    )
+    assert shown.exit_code == 0, shown.output
+    assert "max-inp" in shown.output
+    assert "cannot be told" in shown.output
+    content = json.loads((tmp_path / "e.json").read_text())
+    assert [line["kind"] for line in content["lines"]] == ["recipe", "posterior", "recipe", "offline"]
+    assert sum(bin["votes"] for bin in content["lines"][0]["prequential"]["calibration"]) == 50
+    assert (tmp_path / "e.png").stat().st_size > 5000
+    assert "Evaluation of meals" in (tmp_path / "e.html").read_text()
+    log_of(url, tmp_path)
+    words[1] = str(tmp_path / "log.jsonl")
+    words[-1] = "-"
+    again = CliRunner().invoke(app, words)
+    assert json.loads(again.output) == content
+
+
+def test_what_cannot_be_evaluated_is_refused(stream, url, tmp_path):
+    log = log_of(url, tmp_path)
+    with pytest.raises(InvalidInput, match="no vote"):
+        evaluate(SETTINGS, log, upto=log.head)
+    with pytest.raises(UnknownName, match="rcdp-ucb"):
+        evaluate(SETTINGS, log, upto=log.head, recipes=["rcdp"])
+    with pytest.raises(InvalidInput, match="at least two"):
+        evaluate(SETTINGS, log, upto=log.head, folds=Folds(1))

@@ -1,0 +1,155 @@
+"""A log with lies and late votes: what is turned round, and how far that moves the ranking."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from duelwise.cli import app
+from duelwise.errors import InvalidInput, UnknownName
+from duelwise.stream import DecisionStream, StreamSettings
+from duelwise.stream.attacks import Target, delayed, random_votes, some_sources, strategic_votes, turned
+from duelwise.stream.evaluating import POSTERIOR
+from duelwise.stream.events import Asked, Told
+from duelwise.stream.stressing import Stressed, stress
+
+SETTINGS = StreamSettings(context_dim=2, feature_names=("price", "stars"), random_share=1.0)
+TASTE = np.array([-2.0, 3.0])
+ITEMS = [{"id": f"item {k}", "features": [k / 5, (k * 3 % 7) / 7]} for k in range(8)]
+
+
+@pytest.fixture
+def stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DecisionStream]:
+    url = f"sqlite:///{tmp_path}/duels.db"
+    monkeypatch.setenv("DUELWISE_STORE", url)
+    rng = np.random.default_rng(0)
+    with DecisionStream.create(url, "meals", SETTINGS) as opened:
+        opened.put_items(ITEMS)
+        for n in range(200):
+            duel = opened.ask()
+            left, right = (opened.catalogue.item(side.id or "").x for side in (duel.left, duel.right))
+            wins = rng.random() < 1 / (1 + np.exp(-(left - right) @ TASTE))
+            winner = "tie" if n % 20 == 19 else "left" if wins else "right"
+            opened.tell(duel.ticket, winner, source=f"rater {n % 10}")
+        yield opened
+
+
+def stressed(stream: DecisionStream, **settings: object) -> Stressed:
+    replica = stream.replica
+    return stress(SETTINGS, replica.log, upto=replica.folded.seq, **settings)  # type: ignore[arg-type]
+
+
+def test_no_lies_change_nothing_and_all_lies_turn_the_ranking_round(stream):
+    nothing, everything = (stressed(stream, attack="random", lies=[share]).lines for share in (0.0, 1.0))
+    for line in nothing:
+        assert (line.turned, line.leader_changed, line.rank_correlation) == (0, False, pytest.approx(1))
+        assert line.cosine == pytest.approx(1)
+        assert line.relative_change == 0
+    assert everything[0].turned == 190  # a tie cannot be turned round
+    for line in everything:
+        assert line.leader_changed
+        assert line.rank_correlation < -0.9
+        assert line.cosine == pytest.approx(-1, abs=1e-3)
+        assert line.relative_change == pytest.approx(2, abs=0.05)
+
+
+def test_a_strategic_attack_needs_fewer_lies(stream):
+    found = {
+        attack: {
+            line.name: line for line in stressed(stream, attack=attack, lies=[0.1], recipes=["live"]).lines
+        }
+        for attack in ("strategic", "random")
+    }
+    for name in ("live", POSTERIOR):
+        assert found["strategic"][name].lead_kept < found["random"][name].lead_kept - 0.1
+    assert stressed(stream, attack="strategic", lies=[0.4]).lines[1].leader_changed
+    assert not stressed(stream, attack="random", lies=[0.4]).lines[1].leader_changed
+
+
+def target(votes: int = 60) -> Target:
+    rng = np.random.default_rng(3)
+    dz = rng.normal(size=(votes, 2))
+    outcome = (rng.random(votes) < 1 / (1 + np.exp(-dz @ TASTE))).astype(float)
+    outcome[::10] = 0.5
+    return Target(dz, outcome, [f"r{k % 6}" for k in range(votes)], rng.normal(size=(5, 2)), 0)
+
+
+def test_attacks_choose_as_they_say():
+    known = target()
+    few, more = random_votes(known, 5), random_votes(known, 20)
+    assert more[:5].tolist() == few.tolist()
+    assert not set(more.tolist()) & set(range(0, 60, 10))
+    liars = some_sources(known, 12)
+    assert len(liars) == 12
+    assert len({known.source[k] for k in liars.tolist()}) <= 2
+    chosen = strategic_votes(known, 10)
+    assert len(set(chosen.tolist())) == 10
+    with pytest.raises(InvalidInput, match="No vote names its source"):
+        some_sources(known._replace(source=[None] * 60), 3)
+
+
+def test_late_votes_come_after_that_many_duels(stream):
+    replica = stream.replica
+    old = list(replica.log.events(after=0, upto=replica.folded.seq))
+    votes = frozenset(one.seq for one in old if isinstance(one.event, Told))
+    new = delayed(old, votes, 3, 0)
+    assert sorted(one.seq for one in new) == [one.seq for one in old]
+    asked, late = 0, []
+    for one in new:
+        if isinstance(one.event, Asked):
+            asked += 1
+        elif isinstance(one.event, Told) and one.event.round < 190:
+            late.append(asked - one.event.round - 1)
+    assert set(late) == set(range(7))
+    assert np.mean(late) == pytest.approx(3, abs=0.6)
+    assert delayed(old, votes, 0, 0) == old
+    assert [one.at for one in new] == sorted(one.at for one in new)
+    some = frozenset(list(votes)[:2])
+    flipped = [one.event.outcome for one in turned(old, some) if one.seq in some]
+    assert flipped == [1 - one.event.outcome for one in old if one.seq in some]
+    lines = stressed(stream, attack="random", lies=[], late=15).lines
+    assert {line.lies for line in lines} == {0.0}
+    assert all(line.turned == 0 and 0 < line.relative_change < 1 for line in lines if line.name == "live")
+
+
+def test_retracted_votes_and_streams_without_a_catalogue(tmp_path):
+    rng = np.random.default_rng(1)
+    with DecisionStream.create(f"sqlite:///{tmp_path}/bare.db", "bare", SETTINGS) as opened:
+        for _ in range(60):
+            duel = opened.ask(rng.uniform(0, 1, size=(3, 2)))
+            opened.tell(duel.ticket, "left")
+        opened.retract(opened.votes().ticket[0])
+        opened.wait_for_background()
+        found = stressed(opened, attack="strategic", lies=[0.05], recipes=["rcdp-ucb"])
+    assert found.votes == 59
+    assert found.items > 50
+    assert found.lines[0].turned == 3
+    assert "price=" in found.lines[0].leader
+
+
+def test_the_command_writes_table_json_picture_and_page(stream, tmp_path):
+    words = ["stress", "meals", "--lies", "0.05,0.2", "--attack", "source", "--late", "5", "--json", "-"]
+    files = ["--plot", str(tmp_path / "s.png"), "--html", str(tmp_path / "s.html")]
+    shown = CliRunner().invoke(app, [*words, *files])
+    assert shown.exit_code == 0, shown.output
+    content = json.loads(shown.output)
+    assert [line["lies"] for line in content["lines"] if line["name"] == "live"] == [0.0, 0.05, 0.2]
+    assert (tmp_path / "s.png").stat().st_size > 5000
+    assert "meals under attack" in (tmp_path / "s.html").read_text()
+    table = CliRunner().invoke(app, ["stress", "meals", "--recipes", "live"]).output
+    assert "5 %" in table
+    assert "strategic" in table
+
+
+def test_what_cannot_be_is_refused(stream):
+    with pytest.raises(UnknownName, match="strategic"):
+        stressed(stream, attack="strategc")
+    with pytest.raises(InvalidInput, match="from 0 to 1"):
+        stressed(stream, attack="random", lies=[5.0])
+    result = CliRunner().invoke(app, ["stress", "meals", "--lies", "many"])
+    assert isinstance(result.exception, InvalidInput)
