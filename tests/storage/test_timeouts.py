@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -99,6 +99,28 @@ def test_a_stopped_process_loses_the_lock_on_postgresql(postgresql_url, monkeypa
         assert holder.returncode != 0
     assert store.current(1).head == 1
     assert [event.payload for event in store.events(1, after=0, upto=1)] == [b"x"]
+    store.close()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "keeps"), [("anything", False), (database.UNHURRIED, True)])
+def test_who_waits_ends_a_session_that_does_nothing(postgresql_url, monkeypatch, name, keeps):
+    import psycopg
+
+    monkeypatch.setattr(database, "LOCK_SECONDS", 0.3)
+    monkeypatch.setattr(database, "IDLE_SECONDS", 60.0)  # the server's own time-out does not come in time
+    store = _opened(postgresql_url)
+    monkeypatch.setattr(database, "IDLE_SECONDS", 0.5)
+    with closing(psycopg.connect(postgresql_url, application_name=name)) as holder:
+        holder.execute("SELECT id FROM streams WHERE id = 1 FOR UPDATE")
+        time.sleep(0.6)
+        with pytest.raises(StorageFailure, match="Another process holds the lock"):
+            _append(store)
+        if keeps:
+            with pytest.raises(StorageFailure, match="Another process holds the lock"):
+                _append(store)
+            holder.rollback()
+        assert _append(store) == 1
     store.close()
 
 

@@ -21,6 +21,7 @@ STATEMENT_SECONDS = 10.0  # the longest that one statement may take
 LOCK_SECONDS = 5.0  # how long a writer waits for another process to finish its transaction
 CONNECT_SECONDS = 5
 IDLE_SECONDS = 15.0  # a process that stops amid a transaction loses it, and the lock, after so long
+UNHURRIED = "duelwise, unhurried"  # the name of a session that may take longer: a migration, a repair
 STATEMENTS_KEPT = 512  # prepared, by a connection to SQLite
 GRACE_SECONDS = 2.0  # between the server's own time-out and giving up on a server that does not answer
 IDLE_UNASKED_SECONDS = 1.0  # a connection that was used so recently is taken to be alive
@@ -162,6 +163,7 @@ def unhurried(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         from duelwise.storage.patience import wait_long
 
+        connection.exec_driver_sql(f"SET LOCAL application_name = '{UNHURRIED}'")
         connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
         connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
         wait_long(connection)

@@ -25,6 +25,7 @@ from duelwise.storage.quick import Quick
 from duelwise.storage.repairing import Repairer, Scanner, SourceEraser
 from duelwise.storage.rows import OPEN_STATES, EventRow, SnapshotRow, StreamRow, TicketRow, snapshot_checksum
 from duelwise.storage.servers import Servers
+from duelwise.storage.stopped import ending_stopped_holders
 from duelwise.storage.writer import READ_CHUNK, Writer, read_events, read_tickets, write_snapshot
 
 SNAPSHOTS_KEPT = 3  # the newest is used; older ones in case it is damaged
@@ -148,7 +149,8 @@ class Store:
     def writing(self, stream_id: int) -> Generator[Writer]:
         """One transaction with the stream locked; committed when the block ends well."""
         with told_plainly(), self._engine.connect().execution_options(writes=True) as connection:
-            row = _LOCKED_STREAM.one(connection, (stream_id,))
+            with ending_stopped_holders(connection):
+                row = _LOCKED_STREAM.one(connection, (stream_id,))
             writer = Writer(connection, StreamRow._make(row))
             yield writer
             if writer.flush():
