@@ -25,6 +25,8 @@ class Ranges(NamedTuple):
 
     def of(self, run: IntArray) -> Ranges:
         """The ranges of some runs: run (n,)."""
+        if len(self.centre) == len(run) == 1:  # a stream is one run
+            return self
         return Ranges(*(values[run] for values in self))
 
     def scaled(self, values: Array) -> Array:
@@ -52,6 +54,20 @@ def _measured(values: Array, centre: Array, half: Array, reach: Array) -> tuple[
                     unit = bound if unit > bound else -bound
                 scaled[r, i, j] = unit
     return scaled, beyond
+
+
+@compiled
+def spread(x: Array) -> Array:
+    """(R, 2, d) the least and the greatest of x (R, K, d) by feature; NaN where one is."""
+    found = np.empty((x.shape[0], 2, x.shape[2]))
+    for r in range(x.shape[0]):
+        for j in range(x.shape[2]):
+            low, high, unknown = np.inf, -np.inf, False
+            for i in range(x.shape[1]):
+                value = x[r, i, j]
+                low, high, unknown = min(low, value), max(high, value), unknown or np.isnan(value)
+            found[r, 0, j], found[r, 1, j] = (np.nan, np.nan) if unknown else (low, high)
+    return found
 
 
 def unlimited(*, runs: int, dim: int) -> Ranges:

@@ -18,7 +18,7 @@ from duelwise.learning.apply import apply
 from duelwise.learning.core.batch import all_finite
 from duelwise.learning.learner import DuelingLearner, Learned
 from duelwise.learning.scaling.range_learning import estimated, widened
-from duelwise.learning.scaling.ranges import Ranges
+from duelwise.learning.scaling.ranges import Ranges, spread
 from duelwise.learning.scaling.raw_history import RawHistory, spread_of_pairs, stacked
 from duelwise.types import (
     Array,
@@ -98,7 +98,7 @@ class ScaledLearner:
 
     def offered(self, x: Array) -> Array | None:
         """(R, 2, dx) least and greatest of x (R, K, dx) by feature; None once ranges have settled."""
-        return None if self.settled else _spread(x)
+        return None if self.settled else spread(x)
 
     def beyond(self, x: Array) -> BoolArray:
         """(R, dx) the features of which some raw candidate of x (R, K, dx) is clamped."""
@@ -112,7 +112,7 @@ class ScaledLearner:
     def serve(self, duel: Duel) -> None:
         """Register a duel. One whose x is NaN only counts its round: it teaches nothing."""
         if self._learns:
-            duel = duel if duel.offered is not None else duel._replace(offered=_spread(duel.x))
+            duel = duel if duel.offered is not None else duel._replace(offered=spread(duel.x))
         self._let_happen(duel)
         self.asks += 1
         if self._learns and self.settled and duel.offered is not None:
@@ -163,7 +163,7 @@ class ScaledLearner:
             learned = apply(self.learner, duel)
             self.clamped[:, : self.context_dim] += beyond
             return learned
-        if isinstance(event, Contexts):
+        if isinstance(event, Contexts) and self.post_dim:
             y, beyond = self._y.of(event.run).measured(event.y)
             learned = apply(self.learner, event._replace(y=y))
             np.add.at(self.clamped[:, self.context_dim :], event.run, beyond)
@@ -250,11 +250,6 @@ class SelfScaledLearner(ScaledLearner):
         ranging = self.due()
         if ranging is not None:
             self.rescale(ranging)
-
-
-def _spread(x: Array) -> Array:
-    """(R, 2, dx) the least and the greatest of x (R, K, dx)."""
-    return np.stack((x.min(axis=1), x.max(axis=1)), axis=1)
 
 
 def _middle(units: Array) -> Array:
