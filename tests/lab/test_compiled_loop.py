@@ -11,7 +11,7 @@ from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import Trajectory, simulate
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.learner import DuelingLearner
-from duelwise.learning.recipes import RECIPES, rcdp_ucb, recipe
+from duelwise.learning.recipes import PAPER_FIVE, RECIPES, rcdp_ucb, recipe
 from duelwise.testing.life import assert_same_state
 from duelwise.types import Votes
 
@@ -60,9 +60,13 @@ def assert_equal(expected: Trajectory, got: Trajectory) -> None:
 
 
 @pytest.mark.parametrize("name", RECIPES)
-@pytest.mark.parametrize("mapping", ["none", "sinusoidal"])
-def test_every_recipe(name: str, mapping: str) -> None:
-    assert_same(name, scenario(mapping=mapping))
+def test_every_recipe(name: str) -> None:
+    assert_same(name, scenario(mapping="sinusoidal"))
+
+
+@pytest.mark.parametrize("name", PAPER_FIVE)
+def test_every_method_of_the_paper_without_contexts(name: str) -> None:
+    assert_same(name, scenario())
 
 
 @pytest.mark.parametrize("delay", DELAYS)
