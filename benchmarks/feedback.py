@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import designs, long_life
 from duelwise.lab.grid.grid import ratio_of_means
 from duelwise.lab.play.compiled_loop import play
 from duelwise.lab.play.contexts import ContextModel, ContextsAtOnce, LateContexts
@@ -20,7 +21,6 @@ from duelwise.lab.play.delays import (
     DelayModel,
     GaussianDelay,
     GeometricDelay,
-    NoDelay,
     StrategicDelay,
     TogetherDelay,
 )
@@ -152,60 +152,17 @@ def parallel_lines(runs: int) -> Iterable[str]:
             yield f"| {mapping} | {said} | {shown(live, preset)} | {shown(requested, preset)} |\n"
 
 
-def design_lines(runs: int) -> Iterable[str]:
-    yield "\n## A hundred asks before anything arrives\n\n"
-    yield "log det of what was asked for over that of a greedy D-optimal design, mean of 20 seeds.\n\n"
-    yield "| φ | recipe | cold | after 300 votes |\n|---|---|---|---|\n"
-    requested: dict[str, dict[str, object]] = {
-        "live": {}, "rcdp-ucb": {"geometry": "requested", "exploration_width": 1.0},
-    }  # fmt: skip
-    for mapping in ("none", "abs"):
-        for name, options in requested.items():
-            ratios = np.array([_design(name, options, mapping, seed) for seed in range(20)])
-            cold, warm = ratios.mean(axis=0)
-            yield f"| {mapping} | {name} in S | {cold:.2f} | {warm:.2f} |\n"
+def design_lines(_runs: int) -> Iterable[str]:
+    return designs.lines()
 
 
-def _design(name: str, options: dict[str, object], mapping: str, seed: int) -> tuple[float, float]:
-    found: list[float] = []
-    for votes in (0, 300):
-        world = LinearWorld(
-            runs=[seed], seed=SEED, mapping=mapping, context_dim=10, arms=10, scaling="published"
-        )
-        learner = recipe(name)(
-            context_dim=10,
-            post_dim=world.post_dim,
-            distinct_pair=True,
-            **options,  # type: ignore[arg-type]
-        )
-        if votes:
-            play(learner, world.with_delay(NoDelay()), horizon=votes)
-        x = world.contexts(HORIZON)
-        z = np.concatenate((x, learner.post_serving.predict(x)), axis=2)[0]
-        asked = np.eye(z.shape[1])
-        for _ in range(100):
-            duel = learner.choose(x)
-            learner.serve(duel)
-            dz = z[duel.arms[0, 0]] - z[duel.arms[0, 1]]
-            asked += 0.25 * np.outer(dz, dz)
-        found.append(float(np.linalg.slogdet(asked)[1]) / _greedy(z, 100))
-    return found[0], found[1]
-
-
-def _greedy(z: Array, count: int) -> float:
-    """log det of a greedy D-optimal design over the pairs of z (K, d)."""
-    matrix = np.eye(z.shape[1])
-    for _ in range(count):
-        gram = z @ np.linalg.solve(matrix, z.T)
-        square = np.diag(gram)[:, None] + np.diag(gram)[None] - 2 * gram
-        a, b = np.unravel_index(int(np.argmax(square)), square.shape)
-        matrix += 0.25 * np.outer(z[a] - z[b], z[a] - z[b])
-    return float(np.linalg.slogdet(matrix)[1])
+def life_lines(_runs: int) -> Iterable[str]:
+    return long_life.lines(1_000_000)
 
 
 PARTS = {
     "design": design_lines, "parallel": parallel_lines, "steady": steady_lines,
-    "late": late_lines, "unknown": unknown_lines,
+    "late": late_lines, "unknown": unknown_lines, "life": life_lines,
 }  # fmt: skip
 
 
