@@ -60,7 +60,10 @@ class Life:
 
 
 def lines(votes: int) -> Iterable[str]:
-    life, process, at, seconds, memory, kept = Life(), psutil.Process(), 0, [], [], []
+    life, process, at = Life(), psutil.Process(), 0
+    seconds: list[float] = []
+    memory: list[int] = []
+    kept: list[int] = []
     for end in (YOUNG, votes):
         while at < end - WINDOW:
             life.pass_round(at)
