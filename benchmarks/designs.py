@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.processes import duelwise, running
-from duelwise.client import Client, RemoteStream
+from duelwise.client import Candidate, Client
 from duelwise.lab.play.compiled_loop import play
 from duelwise.lab.play.delays import NoDelay
 from duelwise.lab.worlds.linear import LinearWorld
@@ -110,9 +110,10 @@ class OverHttp:
 
     def __call__(self, stream: DecisionStream, x: Array) -> Pairs:
         remote = [client.stream(stream.name) for client in self._clients]
+        offered = [Candidate(id=str(number), features=row) for number, row in enumerate(x.tolist())]
 
         def ask(number: int) -> tuple[int, int]:
-            duel = RemoteStream.ask(remote[number % CLIENTS], x.tolist())
+            duel = remote[number % CLIENTS].ask(offered)
             return duel.left.index, duel.right.index
 
         with ThreadPoolExecutor(CLIENTS) as pool:

@@ -59,8 +59,8 @@ FINAL = ("read-only", "damaged", "broken-stream")  # 503s that no waiting will c
 PASSING = (429, 502, 503, 504)
 IMPORTED_AT_ONCE = 200  # past duels in one request
 
-Features = Sequence[float] | Mapping[str, float]
-"""In the order of the stream's names, or by name."""
+Features = Sequence[float] | Mapping[str, float | str]
+"""In the order of the stream's names, or by name; a declared level by its name."""
 
 
 class Candidate(TypedDict):
@@ -214,11 +214,7 @@ class RemoteStream:
             given = {"ids": None if ids is None else list(ids), "group": group, "votes_wanted": votes_wanted}
             named |= {name: cast("JSON", value) for name, value in given.items() if value is not None}
             return _duel(self._client.request("POST", f"{self._path}/ask", named))
-        offered: list[JSON] = [
-            {"id": one["id"], "features": _features(one["features"], f"candidate {number} ({one['id']!r})")}
-            for number, one in enumerate(candidates)
-        ]
-        body: dict[str, JSON] = {"candidates": offered, "event_id": event_id or uuid.uuid4().hex}
+        body: dict[str, JSON] = {"candidates": _offered(candidates), "event_id": event_id or uuid.uuid4().hex}
         if votes_wanted is not None:
             body["votes_wanted"] = votes_wanted
         return _duel(self._client.request("POST", f"{self._path}/ask", body))
@@ -403,20 +399,39 @@ def _retry_after(response: httpx.Response) -> float:
     return min(seconds, LONGEST_WAIT) if seconds > 0 else 0.0
 
 
-def _features(features: Known, owner: str) -> JSON:
-    """Numbers that JSON can carry, null for what is not known; others are named, and nothing is sent."""
+def _offered(candidates: Sequence[Candidate]) -> list[JSON]:
+    """Candidates as they are sent; one that is none is named, and nothing is sent."""
+    for number, one in enumerate(cast("Sequence[object]", candidates)):
+        if not isinstance(one, Mapping) or "id" not in one or "features" not in one:
+            raise errors.InvalidInput(
+                f"candidate {number} is {one!r:.80}; expected a mapping with 'id' and 'features', such as "
+                "{'id': 'soup', 'features': [0.4, 0.9]}. Nothing was sent."
+            )
+    return [
+        {"id": one["id"], "features": _features(one["features"], f"candidate {number} ({one['id']!r})")}
+        for number, one in enumerate(candidates)
+    ]
+
+
+def _features(features: Known | Features, owner: str) -> JSON:
+    """What JSON can carry: numbers, names of levels, null for what is not known; nothing else is sent."""
     if features is None:
         return None
     named = dict(features) if isinstance(features, Mapping) else dict(enumerate(features))
-    for name, value in named.items():
-        if value is not None and not math.isfinite(value):
-            raise errors.InvalidInput(
-                f"{owner}, feature {name!r} is {value}; expected a finite number. Nothing was sent."
-            )
-    sent: dict[str, JSON] = {
-        str(name): None if value is None else float(value) for name, value in named.items()
-    }
+    sent = {str(name): _value(value, f"{owner}, feature {name!r}") for name, value in named.items()}
     return sent if isinstance(features, Mapping) else list(sent.values())
+
+
+def _value(value: object, owner: str) -> JSON:
+    if value is None or isinstance(value, str):
+        return value
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise errors.InvalidInput(f"{owner} is {value!r:.80}; expected a finite number. Nothing was sent.")
+    return number
 
 
 def _problem(response: httpx.Response) -> dict[str, JSON]:

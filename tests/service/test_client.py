@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import httpx
 import pytest
@@ -151,6 +152,24 @@ def test_a_number_that_is_none_is_named_and_nothing_is_sent(value: float) -> Non
         meals.ask([{"id": "soup", "features": [1, 2, 3]}, {"id": "rice", "features": [1, 2, value]}])
     with pytest.raises(errors.InvalidInput, match="right, feature 'warmth'"):
         meals.observe("1-x", left={"warmth": 1.0}, right={"warmth": value})
+
+
+@pytest.mark.parametrize(
+    "offered", [[[1, 2], [3, 4]], [{"id": "soup"}, {"id": "rice", "features": [1]}], "ab"]
+)
+def test_what_is_no_candidate_is_named_and_nothing_is_sent(offered: Any) -> None:
+    meals = remote(lambda _: pytest.fail("a request was sent"), []).stream("meals")
+    with pytest.raises(errors.InvalidInput, match=r"candidate 0 is .*'id' and 'features'"):
+        meals.ask(offered)
+
+
+def test_a_level_is_sent_by_its_name() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        assert b'"features":{"model":"b","price":2.0}' in request.content
+        return httpx.Response(422, json={"detail": "seen"})
+
+    with pytest.raises(errors.DuelwiseError, match="seen"):
+        remote(answer, []).stream("meals").ask([{"id": "soup", "features": {"model": "b", "price": 2}}])
 
 
 @pytest.mark.parametrize("status", [429, 503])
