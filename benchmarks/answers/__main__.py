@@ -2,7 +2,8 @@
 
     python -m benchmarks.answers [PART ...] [--runs N] [--json FILE] [--page docs/answers.md]
 
-Lines are added to the JSON file as they come; `--page` writes the tables of that file into a page.
+Lines are added to the JSON file as they come; `--page` writes the tables of that file into a page: those of
+`weighted` between marks of their own.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks.answers import coverage, raters, settling
-from benchmarks.answers.page import page_of
+from benchmarks.answers import coverage, raters, settling, weighted
+from benchmarks.answers.page import page_of, weighted_table
 from benchmarks.timing import write_between_marks
 
 PARTS: dict[str, tuple[Callable[[int], Iterator[dict[str, object]]], int]] = {
     "coverage": (coverage.rows, 2000),
     "settling": (settling.rows, 400),
     "raters": (raters.rows, 20),
+    "weighted": (weighted.rows, 40),
 }
 """What measures, and over how many runs."""
 
@@ -42,7 +44,11 @@ def main() -> None:
                 file.write(line + "\n")
     if options.page is not None:
         lines = [json.loads(line) for line in options.json.read_text("utf-8").splitlines()]
-        write_between_marks(options.page, "answers", page_of(lines))
+        own = [line for line in lines if line["part"] == "weighted"]
+        if len(own) < len(lines):
+            write_between_marks(options.page, "answers", page_of(lines))
+        if own:
+            write_between_marks(options.page, "weighted sources", weighted_table(own))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python -m benchmarks.llmfao FOLDER [--page docs/llmfao.md]
 
 FOLDER holds crowd-comparisons.csv and results.jsonl of https://github.com/dustalov/llmfao (CC BY 4.0).
-It takes about three minutes.
+It takes about five minutes.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ def made(folder: Path) -> str:
         store = open_store(f"sqlite:///{place}/llmfao.db")
         plain = play(store, "plain", data, settings(data.models, features=False), RECIPES)
         rich = play(store, "rich", data, settings(data.models, features=True), RECIPES)
+        chosen = settings(data.models, features=False, sources="weighted")
+        weighted = play(store, "weighted", data, chosen, RECIPES[:1])
         store.close()
-    return page(data, plain, rich, bradley_terry(data))
+    return page(data, plain, rich, weighted, bradley_terry(data))
 
 
 def main() -> None:

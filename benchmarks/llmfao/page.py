@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -20,8 +20,8 @@ SHOWN = 15  # models
 COMMAND = "python -m benchmarks.llmfao FOLDER --page docs/llmfao.md"
 
 
-def page(data: Collection, plain: Played, rich: Played, strengths: dict[str, float]) -> str:
-    """Markdown: `plain` knows the model alone, `rich` also what its answers were like."""
+def page(data: Collection, plain: Played, rich: Played, weighted: Played, strengths: dict[str, float]) -> str:
+    """Markdown: `plain` knows the model alone, `rich` also the answers, `weighted` judges its sources."""
     workers = len({vote.worker for vote in data.votes})
     prompts = len({vote.prompt for vote in data.votes})
     return "\n".join(
@@ -32,10 +32,11 @@ def page(data: Collection, plain: Played, rich: Played, strengths: dict[str, flo
             f"comes: recipe `live`, no option set. `{COMMAND}` makes this page; FOLDER is a copy of the "
             "collection. The votes are taken in a fixed random order, since the file is sorted by pair.\n",
             'The model is a categorical feature, `encodings={"model": [...]}`: an indicator for each. A '
-            f"second stream also sees, after serving, what the answer was like: {', '.join(AFTER)}.\n",
-            _foreseen(plain, rich),
+            f"second stream also sees, after serving, what the answer was like: {', '.join(AFTER)}. A "
+            'third knows the model alone and has `sources="weighted"`.\n',
+            _foreseen({"model": plain, "model, weighted sources": weighted, "model and answer": rich}),
             _weights(plain, rich),
-            _raters(data, plain, rich),
+            _raters(data, plain, rich, weighted),
             _ranking(plain, rich, strengths),
         ]
     )  # fmt: skip
@@ -45,26 +46,27 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in [head, ["---"] * len(head), *rows])
 
 
-def _foreseen(plain: Played, rich: Played) -> str:
+def _foreseen(streams: Mapping[str, Played]) -> str:
     rows = [
         [terms, line.name, _loss(line.prequential), _share(line.prequential), _loss(line.held_out),
          _share(line.held_out),
          "" if line.beyond_offline is None
          else f"{line.beyond_offline.mean:+.4f} ± {line.beyond_offline.standard_error:.4f}"]
-        for terms, played in (("model", plain), ("model and answer", rich))
+        for terms, played in streams.items()
         for line in played.evaluation.lines
     ]  # fmt: skip
     said = "\n".join(
         f"- {terms}: {_verdict(found)}"
-        for terms, found in (("model", plain.evaluation), ("model and answer", rich.evaluation))
+        for terms, found in ((terms, played.evaluation) for terms, played in streams.items())
     )
+    usual = streams["model"].evaluation
     head = ("terms", "foreseen by", "log-loss", "winners", "held-out log-loss", "held-out winners", "beyond")
     return (
         "## How well votes are foreseen\n"
         "*Log-loss* and *winners*: each vote foreseen just before it was learned from. *Held-out*: foreseen "
-        f"without the votes of its fold ({plain.evaluation.folds}). *Offline fit*: a logistic model with the "
+        f"without the votes of its fold ({usual.folds}). *Offline fit*: a logistic model with the "
         "same terms, fitted to all other folds at once; *beyond* is the held-out log-loss less that fit's, "
-        f"vote by vote. A coin's log-loss is {plain.evaluation.log_loss_of_a_coin:.4f}. Ties count half in "
+        f"vote by vote. A coin's log-loss is {usual.log_loss_of_a_coin:.4f}. Ties count half in "
         "the log-loss and name no winner. Standard errors are clustered by rater.\n\n"
         f"{_table(head, rows)}\n{said}\n"
     )
@@ -96,12 +98,13 @@ def _weights(plain: Played, rich: Played) -> str:
     )
 
 
-def _raters(data: Collection, plain: Played, rich: Played) -> str:
+def _raters(data: Collection, plain: Played, rich: Played, weighted: Played) -> str:
     checked = agreements(data.votes)
     near = [one for one in checked if one.near_chance]
     flags = [{one.source: one for one in played.raters} for played in (plain, rich)]
     found = sum(flags[1][one.worker].flag in BAD for one in near)
     others = sum(one.flag in BAD for one in rich.raters if one.source not in {each.worker for each in near})
+    left_out = sorted((one.source for one in weighted.raters if one.distrusted), key=_natural)
     rows = [_rater(one, flags[0][one.worker], flags[1][one.worker]) for one in near]
     head = ("rater", "votes compared", "agree %", "z", "reliability", "flag", "flag by the model alone")
     return (
@@ -110,8 +113,14 @@ def _raters(data: Collection, plain: Played, rich: Played) -> str:
         f"of others on the same two answers can be held against, {len(near)} agree with it less than all "
         f"raters by more than three standard errors. The stream that knows the answers flags {found} of "
         f"these {len(near)}, and {others} of the other {len(rich.raters) - len(near)} raters.\n\n"
-        f"{_table(head, rows)}\n"
+        f"{_table(head, rows)}\nWith weighted sources the stream leaves out the votes of "
+        f"{len(left_out)} raters: {', '.join(left_out) or 'none'}.\n"
     )
+
+
+def _natural(name: str) -> tuple[int, str]:
+    """Numbers by their size."""
+    return (int(name), "") if name.isdigit() else (0, name)
 
 
 BAD = ("at chance", "against", "one-sided")

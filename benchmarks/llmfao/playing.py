@@ -31,11 +31,11 @@ class Played(NamedTuple):
     adjusted: Ranking | None  # with what is known of answers held equal
 
 
-def settings(models: list[str], *, features: bool, recipe: str = "live") -> StreamSettings:
+def settings(models: list[str], *, features: bool, sources: str = "equal") -> StreamSettings:
     """A stream as it comes, with an indicator for each model."""
     names = [f"model={name}" for name in models]
     return StreamSettings(
-        context_dim=len(models), post_dim=len(AFTER) if features else 0, recipe=recipe,
+        context_dim=len(models), post_dim=len(AFTER) if features else 0, sources=sources,
         encodings={"model": list(models)}, feature_names=(*names, *(AFTER if features else ())),
     )  # fmt: skip
 
@@ -56,6 +56,7 @@ def play(store: Store, name: str, data: Collection, chosen: StreamSettings, reci
             for answer in stream.run(duels[start : start + AT_ONCE]):
                 if isinstance(answer, DuelwiseError):
                     raise answer
+            stream.wait_for_background()  # sources are judged there
         stream.put_items(
             [
                 {

@@ -74,6 +74,9 @@ class StreamFields:
     keep_candidates: bool = _setting(False, help="Record the whole candidate set of every duel.")
     goal: str = _setting("serve", help="serve: little regret. settle: find the best with few votes.")
     top: int = _setting(1, help="How many of the best a stream that settles looks for.")
+    sources: str = _setting(
+        "equal", help="equal: all count alike. weighted: votes of sources found unreliable do not count."
+    )
     encodings: Mapping[str, JSON] = field(
         default_factory=dict[str, JSON],
         metadata={"help": 'Features that are no numbers, as {"model": ["a", "b"]}: indicators, projections.'},

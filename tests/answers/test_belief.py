@@ -110,3 +110,25 @@ def test_intervals_cover(pairs: str) -> None:
         known = belief.posterior(held, r)
         inside.append(np.abs(known.mean - theta[r]) < 1.96 * np.sqrt(np.diagonal(known.covariance)))
     assert 0.92 < np.mean(inside) < 0.98
+
+
+@pytest.mark.parametrize("margin", [-9000.0, -1143.0, -60.0, 60.0, 9000.0])
+@pytest.mark.parametrize("outcome", [0.0, 0.5, 1.0])
+def test_a_vote_against_all_expectation_leaves_numbers_finite(margin: float, outcome: float) -> None:
+    """Newton's method must reach the mode; seven nodes then find the mean to within a standard deviation."""
+    q = 7.3e6
+    log_chance, mean, variance = belief._tilted(margin, q, outcome, 1.0)
+    assert np.isfinite([log_chance, mean, variance]).all()
+    assert variance > 0
+    u = np.linspace(margin - 6 * np.sqrt(q), margin + 6 * np.sqrt(q), 400_001)
+    log = outcome * u - np.logaddexp(0, u) - (u - margin) ** 2 / (2 * q)
+    weights = np.exp(log - log.max())
+    true = float((weights * u).sum() / weights.sum())
+    assert abs(mean - true) < np.sqrt(q)
+
+
+def test_a_feature_that_hardly_differs_at_first_spoils_nothing() -> None:
+    dz = np.array([[1e-4, 1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]])
+    answer = belief.posterior(learned(dz, np.array([1.0, 1.0, 1.0, 0.0])), 0)
+    assert np.isfinite(answer.mean).all()
+    assert np.isfinite(answer.covariance).all()

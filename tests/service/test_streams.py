@@ -26,7 +26,7 @@ def test_every_setting_reaches_the_stream(http: httpx.Client) -> None:
         "feature_names": ["b=u", "b=v", "c"], "vote_ttl_seconds": 60.0, "seed": 5, "random_share": 0.25,
         "keep_candidates": True,
         "context_ttl_seconds": 30.0, "votes_wanted": 2, "ranges": {"c": [0.0, 9.0]}, "edition": 2,
-        "goal": "settle", "top": 2, "encodings": {"b": ["u", "v"]},
+        "goal": "settle", "top": 2, "sources": "weighted", "encodings": {"b": ["u", "v"]},
     }  # fmt: skip
     assert set(wanted) == {one.name for one in setting_fields()}
     assert http.post("/v1/streams", json={"name": "all", **wanted}).json()["settings"] == wanted

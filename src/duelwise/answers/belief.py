@@ -25,6 +25,7 @@ from duelwise.learning.core.jit import compiled
 from duelwise.types import Array, IntArray, Snapshot
 
 LEAST_SCALE, SCALE_STEP, SCALES = 0.05, 1.8, 12  # up to 32: utilities far beyond what a logit can tell
+FAR = 40.0  # logits: Newton's steps of at most four reach the mode from here
 TYPICAL_SCALE = 1.5  # half-Cauchy: about flat below, thinning out above; docs/answers.md has the coverage
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
@@ -176,6 +177,10 @@ def _tilted(m: float, q: float, outcome: float, weight: float) -> tuple[float, f
     Gauss-Hermite quadrature about the mode, which Newton's method finds: ℓ is log-concave.
     """
     u = m
+    if m < -FAR:  # a sure vote that went the other way: σ is 0 or 1 there, and the mode is far from m
+        u = min(m + weight * outcome * q, -FAR)
+    elif m > FAR:
+        u = max(m - weight * (1.0 - outcome) * q, FAR)
     for _ in range(30):
         p = 1.0 / (1.0 + math.exp(-u))
         gradient = weight * (outcome - p) - (u - m) / q

@@ -68,7 +68,7 @@ def judge(votes: Judged, *, sources: int, prior_variance: Array) -> Raters:
         theta, hessian = fit(votes.dz, votes.outcome, by_vote, prior_variance, start=theta)
         margin = _margins_without(votes, theta, hessian, by_vote, sources)
         slopes = _slopes(margin, votes, sources)
-        information = _sum(_surprise_of_a_coin(margin), votes.source, sources)
+        information = _sum(information_of(margin), votes.source, sources)
         weight = np.where(information >= LEAST_INFORMATION, np.clip(slopes.shrunk, 0.0, 1.0), 1.0)
     count = np.bincount(votes.source[named], minlength=sources)
     left = _sum(votes.left_won, votes.source, sources) / np.maximum(count, 1)
@@ -188,8 +188,8 @@ def _flags(
     return found
 
 
-def _surprise_of_a_coin(margin: Array) -> Array:
-    """KL(σ(m) ‖ ½) in nats."""
+def information_of(margin: Array) -> Array:
+    """KL(σ(m) ‖ ½) in nats: how well a vote on a pair of this margin tells the crowd from a coin."""
     p = np.clip(_logistic(margin), 1e-12, 1 - 1e-12)
     return np.log(2.0) + p * np.log(p) + (1 - p) * np.log(1 - p)
 

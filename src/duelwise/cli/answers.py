@@ -97,7 +97,18 @@ def raters(
     if as_json:
         _print_json({"raters": _plain(found)})
         return
-    columns = ("source", "votes", "agreement", "reliability", "low", "high", "left_share", "flag", "held")
+    columns = (
+        "source",
+        "votes",
+        "agreement",
+        "reliability",
+        "low",
+        "high",
+        "left_share",
+        "flag",
+        "held",
+        "distrusted",
+    )
     _print_table(columns, [[getattr(one, name) for name in columns] for one in found])
 
 

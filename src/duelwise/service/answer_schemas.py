@@ -106,6 +106,7 @@ class RaterAnswer(Struct):
     flag: Flag | None
     weight: float
     held: bool
+    distrusted: bool
 
 
 class RatersAnswer(Struct):

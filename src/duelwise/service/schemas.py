@@ -64,6 +64,7 @@ _BOUNDS: dict[str, Meta] = {
 _WRITTEN: dict[type, Any] = {tuple: list[FeatureName], Mapping: dict[str, Any]}
 _WRITTEN_BY_NAME: dict[str, Any] = {
     "goal": Literal["serve", "settle"],
+    "sources": Literal["equal", "weighted"],
     "ranges": dict[FeatureName, Annotated[list[Number], Meta(min_length=2, max_length=2)]],
 }
 

@@ -37,6 +37,7 @@ from duelwise.stream.events import (
     Skipped,
     SourceHeld,
     SourceReleased,
+    SourcesWeighed,
     Told,
     encode,
     kind_of,
@@ -139,6 +140,10 @@ class Batch:
             return False
         self._append(SourceReleased(source), NO_ROUND, None)
         return True
+
+    def weigh_sources(self, distrusted: Sequence[str], *, votes: int, changed: bool) -> None:
+        """Record a judgement of all sources."""
+        self._append(SourcesWeighed(list(distrusted), votes, changed), NO_ROUND, None)
 
     def _sound(self, found: Iterable[TicketRow]) -> list[TicketRow]:
         """Those whose rows say what the log says; `verify` names the others."""

@@ -8,10 +8,16 @@ from duelwise.storage import SnapshotRow, Store, pack, unpack
 from duelwise.storage.repairing import SourceEraser
 from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
 from duelwise.stream.candidates import check_name
-from duelwise.stream.events import Skipped, SourceHeld, SourceReleased, Told, decode, encode
+from duelwise.stream.events import Skipped, SourceHeld, SourceReleased, SourcesWeighed, Told, decode, encode
 from duelwise.stream.ledger import renamed_source
 
-NAMING = ("told", "skipped", "source_held", "source_released")  # kinds of events that name a source
+NAMING = (
+    "told",
+    "skipped",
+    "source_held",
+    "source_released",
+    "sources_weighed",
+)  # kinds of events that name a source
 
 
 def erase_source(store: Store, name: str, source: str) -> str:
@@ -43,6 +49,9 @@ def _rewrite_events(eraser: SourceEraser, source: str, pseudonym: str) -> None:
         if isinstance(event, Told | Skipped | SourceHeld | SourceReleased) and event.source == source:
             payload = encode(event._replace(source=pseudonym))
             eraser.rewrite(scanned.event._replace(payload=payload))
+        elif isinstance(event, SourcesWeighed) and source in event.sources:
+            named = [pseudonym if name == source else name for name in event.sources]
+            eraser.rewrite(scanned.event._replace(payload=encode(event._replace(sources=named))))
 
 
 def _renamed(snapshot: SnapshotRow, source: str, pseudonym: str) -> SnapshotRow:

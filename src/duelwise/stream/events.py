@@ -138,6 +138,15 @@ class SourceReleased(NamedTuple):
     round: int = NO_ROUND
 
 
+class SourcesWeighed(NamedTuple):
+    """All sources were judged: the votes of these do not count until the next judgement."""
+
+    sources: Sequence[str]
+    votes: int  # how many there were
+    changed: bool  # other sources than before: a rebuild follows
+    round: int = NO_ROUND
+
+
 class Ranged(NamedTuple):
     """From here on features are taken in these units and bounds: of x, then of y."""
 
@@ -164,6 +173,7 @@ Event = (
     | ItemsWithdrawn
     | SourceHeld
     | SourceReleased
+    | SourcesWeighed
 )
 
 KINDS: dict[str, Callable[..., Event]] = {
@@ -181,9 +191,10 @@ KINDS: dict[str, Callable[..., Event]] = {
     "items_withdrawn": ItemsWithdrawn,
     "source_held": SourceHeld,
     "source_released": SourceReleased,
+    "sources_weighed": SourcesWeighed,
     "ranged": Ranged,
 }
-REWRITING = ("retracted", "rebuilt", "source_held", "source_released")
+REWRITING = ("retracted", "rebuilt", "source_held", "source_released", "sources_weighed")
 """Kinds that say what a fold leaves out."""
 
 OF_ITEMS = ("items_put", "items_withdrawn")

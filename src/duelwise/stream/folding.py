@@ -31,6 +31,7 @@ from duelwise.stream.events import (
     Skipped,
     SourceHeld,
     SourceReleased,
+    SourcesWeighed,
     Told,
     decode,
     kind_of,
@@ -101,6 +102,10 @@ class Folded:
         elif isinstance(event, SourceHeld | SourceReleased):
             self.left_out = self.left_out.after(recorded)
             self.ledger.unlearning_since = recorded.seq
+        elif isinstance(event, SourcesWeighed):
+            self.left_out = self.left_out.after(recorded)
+            if event.changed:
+                self.ledger.unlearning_since = recorded.seq
         elif isinstance(event, Ranged):
             ranges = Ranges(event.centre[None], event.half[None], event.reach[None])
             self.inputs.rescale(Ranging(ranges, event.settled))
@@ -151,7 +156,7 @@ class Folded:
 
     def _close_if_told(self, round: int) -> None:
         """A duel whose ticket is told waits for no vote, though some of its votes were left out."""
-        some = self.left_out.votes or self.left_out.sources
+        some = self.left_out.votes or self.left_out.sources or self.left_out.distrusted
         if some and round not in self.ledger.waiting and self.learner.waits(0, round):
             self.inputs.forget(0, round)
 

@@ -25,6 +25,7 @@ from duelwise.stream.events import (
     Skipped,
     SourceHeld,
     SourceReleased,
+    SourcesWeighed,
     Told,
     kind_of,
 )
@@ -86,6 +87,10 @@ class History:
             return f"has the source {event.source!r:.80}"
         if isinstance(event, SourceHeld | SourceReleased) and not _is_name(event.source):
             return f"has the source {event.source!r:.80}"
+        if isinstance(event, SourcesWeighed) and not (
+            _are_names(event.sources, None) and _is_whole(event.votes, least=0)
+        ):
+            return f"has the sources {event.sources!r:.80} of {event.votes!r:.40} votes"
         if isinstance(event, ItemsPut):
             return self._wrong_items(event)
         if isinstance(event, ItemsWithdrawn) and not _are_names(event.ids, None):

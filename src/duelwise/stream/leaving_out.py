@@ -6,7 +6,14 @@ from collections.abc import Iterable
 from typing import NamedTuple, cast
 
 from duelwise.storage import JSON
-from duelwise.stream.events import Recorded, Retracted, SourceHeld, SourceReleased, Told
+from duelwise.stream.events import (
+    Recorded,
+    Retracted,
+    SourceHeld,
+    SourceReleased,
+    SourcesWeighed,
+    Told,
+)
 
 
 class LeftOut(NamedTuple):
@@ -14,12 +21,16 @@ class LeftOut(NamedTuple):
 
     rounds: frozenset[int]
     votes: frozenset[int]  # events of single votes
-    sources: frozenset[str]
+    sources: frozenset[str]  # held back by somebody
     upto: int
+    distrusted: frozenset[str] = frozenset()  # by the latest judgement
+    weighed_at: int = 0  # votes that there were at that
 
     def leaves_out(self, told: Told, seq: int) -> bool:
         """Whether the vote of this event does not count."""
-        return told.round in self.rounds or seq in self.votes or told.source in self.sources
+        if told.round in self.rounds or seq in self.votes:
+            return True
+        return told.source in self.sources or told.source in self.distrusted
 
     def after(self, recorded: Recorded) -> LeftOut:
         """Once a source is held back or released: votes before it wait for a rebuild."""
@@ -30,15 +41,25 @@ class LeftOut(NamedTuple):
             return self._replace(sources=self.sources | {event.source})
         if isinstance(event, SourceReleased):
             return self._replace(sources=self.sources - {event.source})
+        if isinstance(event, SourcesWeighed):
+            return self._replace(distrusted=frozenset(event.sources), weighed_at=event.votes)
         return self
 
     def snapshot(self) -> dict[str, JSON]:
-        return {"held_sources": cast("JSON", sorted(self.sources))}
+        fields: dict[str, JSON] = {"held_sources": cast("JSON", sorted(self.sources))}
+        if self.weighed_at:
+            fields["distrusted_sources"] = cast("JSON", sorted(self.distrusted))
+            fields["weighed_at"] = self.weighed_at
+        return fields
 
     @classmethod
     def restored(cls, fields: dict[str, JSON]) -> LeftOut:
         """Rounds before a snapshot are in it, or not, for good."""
-        return cls(frozenset(), frozenset(), frozenset(cast("list[str]", fields["held_sources"])), 0)
+        return cls(
+            frozenset(), frozenset(), frozenset(cast("list[str]", fields["held_sources"])), 0,
+            frozenset(cast("list[str]", fields.get("distrusted_sources", []))),
+            cast("int", fields.get("weighed_at", 0)),
+        )  # fmt: skip
 
 
 NOTHING_LEFT_OUT = LeftOut(frozenset(), frozenset(), frozenset(), 0)
@@ -56,4 +77,4 @@ def left_out(rewriting: Iterable[Recorded]) -> LeftOut:
         elif isinstance(event, Retracted) and event.vote is not None:
             votes.add(event.vote)
         held, upto = held.after(recorded), recorded.seq
-    return LeftOut(frozenset(rounds), frozenset(votes), held.sources, upto)
+    return held._replace(rounds=frozenset(rounds), votes=frozenset(votes), upto=upto)

@@ -264,8 +264,10 @@ def renamed_source(fields: dict[str, JSON], source: str, other: str) -> dict[str
     for name in ("voted_sources", "lowest", "sources", "heard"):
         rows = cast("list[list[JSON]]", fields[name])
         renamed[name] = [[other if value == source else value for value in row] for row in rows]
-    held = cast("list[str]", fields["held_sources"])
-    renamed["held_sources"] = [other if name == source else name for name in held]
+    for name in ("held_sources", "distrusted_sources"):
+        if name in fields:
+            names = cast("list[str]", fields[name])
+            renamed[name] = [other if one == source else one for one in names]
     return renamed
 
 

@@ -46,6 +46,7 @@ def walk(
 ) -> Walked:
     """Fold a log and look at each vote before it is learned from; `offers`: candidates (K, dx) by round."""
     leaving_out = left_out(log.of_kinds(REWRITING, upto=log.head))
+    retracted = leaving_out._replace(distrusted=frozenset())  # whom the stream distrusts it foresees too
     folded = Folded(settings, leaving_out=leaving_out)
     pairs = OpenDuels(settings.context_dim + settings.post_dim)  # of all duels: none is closed
     asked: dict[int, Asked] = {}
@@ -65,7 +66,7 @@ def walk(
                 favourite[event.round] = _favourite(folded, offers[event.round])
         elif isinstance(event, Observed | Imputed):
             pairs.observe(event.round, event.y)
-        elif isinstance(event, Told) and not leaving_out.leaves_out(event, recorded.seq):
+        elif isinstance(event, Told) and not retracted.leaves_out(event, recorded.seq):
             at, duel = event.round, asked[event.round]
             chance = float(chances(folded, seen(at)[None])[0])
             answered = posterior_chances(folded, pairs.pair(at)[None])[0] if posterior else np.nan

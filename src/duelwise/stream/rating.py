@@ -27,10 +27,15 @@ class Rater(NamedTuple):
     flag: Flag | None
     weight: float  # what its votes should count
     held: bool
+    distrusted: bool  # by the stream itself, where sources are weighted
 
 
 def raters_of(
-    votes: VoteTable, prior_variance: Array, *, held: frozenset[str] = frozenset()
+    votes: VoteTable,
+    prior_variance: Array,
+    *,
+    held: frozenset[str] = frozenset(),
+    distrusted: frozenset[str] = frozenset(),
 ) -> tuple[Rater, ...]:
     """Every source, most votes first."""
     names, judged = votes.judged()
@@ -55,6 +60,7 @@ def raters_of(
             flag=found.flag[s],
             weight=float(found.weight[s]),
             held=names[original] in held,
+            distrusted=names[original] in distrusted,
         )
         for s, original in enumerate(order.tolist())
     )

@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from duelwise.stream.events import Asked, Imputed, Observed, Ranged, Rebuilt, Recorded, Retracted
+from duelwise.stream.events import (
+    Asked,
+    Imputed,
+    Observed,
+    Ranged,
+    Rebuilt,
+    Recorded,
+    Retracted,
+    SourcesWeighed,
+)
 from duelwise.stream.folding import Folded
 from duelwise.stream.past_ranges import ranges_of_log
 from duelwise.stream.settings import StreamSettings
@@ -44,6 +53,8 @@ def relive(
             continue
         elif isinstance(event, Observed | Imputed):
             event = event._replace(y=np.array(context(event.y), dtype=np.float64))
+        elif isinstance(event, SourcesWeighed) and folded.settings.sources == "equal":
+            continue
         elif isinstance(event, Retracted) and event.vote is not None:
             event = event._replace(vote=numbers[event.vote])
         new = Recorded(folded.seq + 1, recorded.at, event, recorded.event_id)

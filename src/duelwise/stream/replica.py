@@ -19,6 +19,7 @@ from duelwise.stream.deciding import Batch
 from duelwise.stream.events import Rebuilt, Recorded, encode, kind_of
 from duelwise.stream.folding import Folded, StoredLog, caught_up, load, rebuild
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.weighing import is_due, weigh_sources
 
 SNAPSHOT_EVERY = 5000  # events; a restart folds no more than these again
 RECENT = 20_000  # events whose checksums are verified on opening; `verify` looks at all
@@ -50,7 +51,7 @@ class Replica:
         self.background = Background(row.name)
         self.log = StoredLog(store, row.id)
         self._chooser = Chooser(self.settings)
-        self._rebuilding = False
+        self._rebuilding = self._weighing = False
         self._half_applied = False  # `folded` is between two events, or ahead of the log
         self._joined: Batch | None = None
         self._next_sweep = clock()
@@ -240,10 +241,13 @@ class Replica:
         if self.folded.seq - self._snapshot_seq >= SNAPSHOT_EVERY:
             snapshot, row = self._take_snapshot(), self.row
             self.background.do(lambda: self.store.add_snapshot(row.id, snapshot, generation=row.generation))
+        if self.read_only is None and not self._weighing and is_due(self.folded):
+            self._weighing = True
+            self.background.do(self._weigh)
         may_rebuild = self.read_only is None and self.folded.ledger.rebuild_may_start(self.clock())
         if may_rebuild and not self._rebuilding:
             self._rebuilding = True
-            self.background.do(self._rebuild)
+            self.background.do(self.rebuild)
 
     def _take_snapshot(self) -> SnapshotRow:
         self._snapshot_seq = self.folded.seq
@@ -258,8 +262,8 @@ class Replica:
             if self.folded.seq > self._snapshot_seq and self.read_only is None:
                 self.store.add_snapshot(self.row.id, self._take_snapshot(), generation=self.row.generation)
 
-    def _rebuild(self) -> None:
-        """Fold the log again without retracted votes, off the request path, and swap it in."""
+    def rebuild(self) -> None:
+        """Where it is due, fold the log without retracted votes, off the request path, and swap it in."""
         try:
             with self.lock:
                 self.refresh()
@@ -277,6 +281,12 @@ class Replica:
             self._rebuilding = False
         with self.lock:
             self.upkeep()
+
+    def _weigh(self) -> None:
+        try:
+            weigh_sources(self)
+        finally:
+            self._weighing = False
 
     def _swap_in(self, fresh: Folded, start: int, rebuilt: Rebuilt) -> None:
         """Record the rebuild with a snapshot, so that no other process has to fold it again."""

@@ -48,6 +48,9 @@ _WORDS: dict[str, tuple[str, ...]] = {
 GOALS = ("serve", "settle")
 """Little regret on the way, or the best found with few votes."""
 
+SOURCES = ("equal", "weighted")
+"""Every source counts alike, or only those that are not found unreliable."""
+
 _ACCEPTED: dict[type, tuple[type, ...]] = {float: (int, float), tuple: (list, tuple)}
 
 
@@ -83,6 +86,8 @@ class StreamSettings(StreamFields):
         _check_size("top", self.top, least=1)
         if self.goal not in GOALS:
             raise unknown_name("goal", self.goal, GOALS)
+        if self.sources not in SOURCES:
+            raise unknown_name("setting of sources", self.sources, SOURCES)
         object.__setattr__(self, "feature_names", self._names())
         for name in (
             "vote_ttl_seconds",

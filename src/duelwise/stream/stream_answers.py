@@ -71,8 +71,11 @@ class StreamAnswers:
 
     def raters(self) -> tuple[Rater, ...]:
         """What is known of every source, held ones too: agreement, reliability, a flag where one is due."""
-        held = self._replica.folded.left_out.sources
-        return raters_of(self.votes(held_too=True), self.sight().posterior.prior_variance, held=held)
+        left_out = self._replica.folded.left_out
+        return raters_of(
+            self.votes(held_too=True), self.sight().posterior.prior_variance,
+            held=left_out.sources, distrusted=left_out.distrusted,
+        )  # fmt: skip
 
     def audit(self, *, groups: Mapping[str, str] | None = None) -> Audit:
         """A ledger of every vote, and whether a group of voters is held back or outvoted."""

@@ -61,11 +61,15 @@ class VoteTable:
         return names, Judged(self.dz, self.outcome, numbers, self.left_won)
 
 
-def read_votes(settings: StreamSettings, log: Log, *, upto: int, held_too: bool = False) -> VoteTable:
-    """Walk a log; retracted votes are left out, and with `held_too` those of held sources are not."""
+def read_votes(
+    settings: StreamSettings, log: Log, *, upto: int, held_too: bool = False, distrusted_too: bool = False
+) -> VoteTable:
+    """Walk a log; retracted votes are left out, and those of held and of distrusted sources if not wanted."""
     leaving_out = left_out(log.of_kinds(REWRITING, upto=upto))
     if held_too:
         leaving_out = leaving_out._replace(sources=frozenset())
+    if held_too or distrusted_too:
+        leaving_out = leaving_out._replace(distrusted=frozenset())
     return table_of(settings, log.events(after=0, upto=upto), Folded(settings, leaving_out=leaving_out))
 
 
