@@ -1,0 +1,145 @@
+"""An ask becomes a duel: which candidates, which pair, what is recorded of it. Past duels come in too."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from duelwise.errors import InvalidInput
+from duelwise.stream import tickets
+from duelwise.stream.candidates import CandidateSet, check_name, read_candidates, read_features
+from duelwise.stream.catalogue import check_ids, check_offer
+from duelwise.stream.choosing import Choices, Chooser
+from duelwise.stream.events import Asked, Told
+from duelwise.stream.lifecycle import outcome_of
+from duelwise.stream.operations import MOST_VOTES, Ask, Duel, FromCatalogue, Import, Receipt
+from duelwise.stream.repeating import check_repeated, digest_of, duel_of
+from duelwise.stream.transaction import Transaction, receipt_of
+from duelwise.types import Array, IntArray
+
+
+class Asking:
+    """New duels in a transaction."""
+
+    def __init__(self, record: Transaction, chooser: Chooser) -> None:
+        self._record, self._chooser = record, chooser
+
+    def ask(self, ask: Ask) -> Duel:
+        """Choose a pair and record it; an event_id that was heard before gets the same duel."""
+        check_name("event_id", ask.event_id)
+        offered = self._offered(ask)
+        digest = None if ask.event_id is None else _digest(ask, offered)
+        if ask.event_id in self._record.named:
+            asked = self._record.served(ask.event_id)
+            check_repeated(asked, digest, offered, ask.event_id)
+            return duel_of(asked, repeated=True)
+        wanted = self._wanted(ask.votes_wanted)
+        self._record.fold_so_far()
+        inputs = self._record.folded.inputs
+        choices = Choices(offered.x, offered.y, offered.known)
+        choice = self._chooser.choose(self._record.folded, choices, self._record.writer.rounds)
+        bounds = inputs.offered(offered.x[None])
+        arms: list[int] = choice.arms.tolist()
+        ids = None if offered.ids is None else [offered.ids[arm] for arm in arms]
+        round = self._record.writer.next_round()
+        asked = Asked(
+            round=round,
+            tag=tickets.new_tag(self._record.writer.stream.uid, round, self._record.at),
+            arms=choice.arms,
+            x=offered.x[choice.arms],
+            predicted=choice.predicted,
+            swapped=choice.swapped,
+            model_version=self._record.folded.seq,
+            y=self._known_at_once(offered, choice.arms),
+            ids=ids,
+            probability=choice.probability,
+            candidates=offered.x if self._record.settings.keep_candidates else None,
+            candidate_ids=offered.ids if self._record.settings.keep_candidates else None,
+            offered=digest,
+            bounds=None if bounds is None else bounds[0],
+            fallback=choice.fallback,
+            wanted=None if wanted == 1 else wanted,
+        )
+        self._record.append_asked(asked, ask.event_id)
+        return duel_of(asked, repeated=False)._replace(clamped=self._clamped(offered.x))
+
+    def import_past(self, duel: Import) -> Receipt:
+        """Record a duel that was decided elsewhere, with its vote."""
+        check_name("event_id", duel.event_id)
+        check_name("source", duel.source)
+        x, y = self._past_features(duel)
+        outcome = outcome_of(duel.winner, swapped=False)
+        if outcome is None:
+            raise InvalidInput("The winner is 'skip'; a duel without a vote teaches nothing. Leave it out.")
+        digest = None if duel.event_id is None else digest_of(x, y, duel.winner)
+        if duel.event_id in self._record.named:
+            asked = self._record.served(duel.event_id)
+            check_repeated(asked, digest, CandidateSet(x, None), duel.event_id)
+            return Receipt(tickets.write(asked.round, asked.tag), "told", changed=False)
+        round = self._record.writer.next_round()
+        asked = Asked(
+            round=round,
+            tag=tickets.new_tag(self._record.writer.stream.uid, round, self._record.at),
+            arms=np.array([0, 1]),
+            x=x,
+            predicted=self._record.folded.inputs.predict(x[None])[0],
+            swapped=False,
+            model_version=self._record.folded.seq,
+            y=y,
+            offered=digest,
+        )
+        ticket = self._record.append_asked(asked, duel.event_id)
+        return receipt_of(self._record.advance(ticket, Told(round, outcome, duel.source)))
+
+    def _past_features(self, duel: Import) -> tuple[Array, Array]:
+        """x (2, dx) and y (2, dy) of a past duel."""
+        settings = self._record.settings
+        x, y = np.empty((2, settings.context_dim)), np.empty((2, settings.post_dim))
+        sides = (("left", duel.left, duel.left_context), ("right", duel.right, duel.right_context))
+        for side, (name, features, context) in enumerate(sides):
+            owner = f"the {name} candidate"
+            x[side] = read_features(features, settings.context_names, owner, settings.encoder)
+            y[side] = read_features(context, settings.post_names, f"{owner}'s context")
+        return x, y
+
+    def _wanted(self, asked: int | None) -> int:
+        """How many votes the duel shall get."""
+        wanted = self._record.settings.votes_wanted if asked is None else asked
+        if type(wanted) is not int or not 1 <= wanted <= MOST_VOTES:
+            raise InvalidInput(
+                f"votes_wanted is {wanted!r:.80}; expected a whole number from 1 to {MOST_VOTES}."
+            )
+        return wanted
+
+    def _clamped(self, x: Array) -> tuple[str, ...]:
+        """The features of which some candidate of x (K, dx) lies beyond the range."""
+        beyond = np.flatnonzero(self._record.folded.inputs.beyond(x[None])[0]).tolist()
+        return tuple(self._record.settings.context_names[feature] for feature in beyond)
+
+    def _offered(self, ask: Ask) -> CandidateSet:
+        """Candidates as given, or those of the catalogue."""
+        chosen, catalogue = ask.candidates, self._record.folded.catalogue
+        if not isinstance(chosen, FromCatalogue):
+            return read_candidates(chosen, self._record.settings.context_names, self._record.settings.encoder)
+        if chosen.ids is not None:
+            check_ids(chosen.ids)
+            offered = catalogue.some(chosen.ids)
+        else:
+            offered = catalogue.whole() if chosen.group is None else catalogue.group(chosen.group)
+        check_offer(offered)
+        return CandidateSet(offered.x, offered.ids, offered.y, offered.known)
+
+    def _known_at_once(self, offered: CandidateSet, arms: IntArray) -> Array | None:
+        """(2, dy) where nothing is left to become known of the two."""
+        if self._record.settings.post_dim == 0:
+            return np.zeros((2, 0))
+        if offered.y is None or offered.known is None or not offered.known[arms].all():
+            return None
+        return offered.y[arms]
+
+
+def _digest(ask: Ask, offered: CandidateSet) -> str:
+    """Of what was asked: the words where items were named, else the features."""
+    chosen = ask.candidates
+    if isinstance(chosen, FromCatalogue):
+        return digest_of("catalogue", *(chosen.ids or ()), f"group {chosen.group}")
+    return digest_of(offered.x, *(offered.ids or ()))

@@ -1,0 +1,116 @@
+"""What one transaction has recorded so far: its tickets, its events, and the fold that follows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from duelwise.errors import Conflict, Expired, TicketDamaged
+from duelwise.storage import OPEN_STATES, EventRow, TicketRow, Writer
+from duelwise.stream import events, tickets
+from duelwise.stream.candidates import is_name
+from duelwise.stream.events import Asked, Event, Recorded, encode, kind_of
+from duelwise.stream.folding import Folded
+from duelwise.stream.operations import Ask, Import, Operation, Receipt
+
+
+class Transaction:
+    """Tickets looked up and moved on, events appended; all or nothing of it becomes durable."""
+
+    def __init__(self, writer: Writer, folded: Folded, *, at: float) -> None:
+        self.writer, self.folded, self.at = writer, folded, at
+        self.settings = folded.settings
+        self.now: float = folded.ledger.time.now(at)
+        self.named: dict[str, EventRow] = {}  # events of the ids that are spoken of
+        self.appended: list[Recorded] = []
+        self.folded_upto = 0  # of `appended`: what the next choice has to know of
+        self._tickets: dict[int, TicketRow] = {}
+        self._changed: set[int] = set()  # rounds of tickets that were moved on
+
+    def look_up(self, operations: Iterable[Operation]) -> None:
+        """Fetch every ticket and event id that is spoken of, in one query each."""
+        rounds: set[int] = set()
+        names: set[str] = set()
+        for operation in operations:
+            if isinstance(operation, Ask | Import):
+                if operation.event_id is not None and is_name(operation.event_id):
+                    names.add(operation.event_id)
+            else:
+                number = tickets.number_of(operation.ticket)
+                if number is not None:
+                    rounds.add(number)
+        if rounds:
+            self._tickets = self.writer.tickets(rounds) | self._tickets
+        if names:
+            self.named = self.writer.named(names)
+
+    def find(self, ticket: str) -> TicketRow:
+        """The row of a ticket, which must say what the log says."""
+        number = tickets.number_of(ticket)
+        found = None if number is None else self._tickets.get(number)
+        if found is None or tickets.write(found.round, found.tag) != ticket:
+            raise tickets.unknown(ticket)
+        if found.round not in self._changed and not self.sound([found]):
+            raise TicketDamaged(
+                f"The row of ticket {ticket} says that it was {found.state}, and the log says otherwise. "
+                "Nothing was recorded. `duelwise repair` writes the tickets anew from the log."
+            )
+        return found
+
+    def sound(self, found: Iterable[TicketRow]) -> list[TicketRow]:
+        """Those whose rows say what the log says; `verify` names the others."""
+        agrees = self.folded.ledger.agrees_with
+        return [ticket for ticket in found if agrees(ticket.round, ticket.state)]
+
+    def check_open(self, ticket: TicketRow, name: str, what: str) -> None:
+        """A ticket past its time is closed here and now, whether or not a sweep has come by."""
+        limit = self.settings.vote_ttl_seconds
+        if ticket.state in OPEN_STATES and self.now - ticket.asked_at > limit:
+            ticket = self.advance(ticket, events.Expired(ticket.round))
+        if ticket.state == "expired":
+            raise Expired(
+                f"Ticket {name} has expired: this stream waits {limit:g} seconds for a vote and its context. "
+                f"The {what} was not recorded; ask again for a new duel."
+            )
+        if ticket.state not in OPEN_STATES:
+            raise Conflict(f"Ticket {name} was {ticket.state}; it takes no {what} any more.")
+
+    def fold_so_far(self) -> None:
+        """A choice knows all that this transaction has recorded before it, the duels just asked for too."""
+        while self.folded_upto < len(self.appended):
+            recorded = self.appended[self.folded_upto]
+            self.folded_upto += 1
+            self.folded.apply(recorded)
+
+    def append_asked(self, asked: Asked, event_id: str | None) -> TicketRow:
+        """Record a new duel."""
+        ticket = self.advance(None, asked, event_id)
+        if event_id is not None:
+            self.named[event_id] = self.writer.event(ticket.asked_seq)
+        return ticket
+
+    def advance(self, ticket: TicketRow | None, event: Event, event_id: str | None = None) -> TicketRow:
+        """Record what happened to a ticket, and move it on."""
+        after = tickets.after(ticket, self.append(event, event.round, event_id))
+        assert after is not None  # every caller has looked at the ticket's state
+        self._tickets[after.round] = after
+        self._changed.add(after.round)
+        self.writer.put(after)
+        return after
+
+    def append(self, event: Event, round: int, event_id: str | None) -> Recorded:
+        """Record an event."""
+        seq = self.writer.append(kind_of(event), encode(event), at=self.at, round=round, event_id=event_id)
+        recorded = Recorded(seq, self.at, event, event_id)
+        self.appended.append(recorded)
+        return recorded
+
+    def served(self, event_id: str) -> Asked:
+        """The duel of a request that came before."""
+        asked = events.decode(self.named[event_id]).event
+        assert isinstance(asked, Asked)  # only asks carry an event_id
+        return asked
+
+
+def receipt_of(ticket: TicketRow) -> Receipt:
+    """What the caller hears of a ticket that was moved on."""
+    return Receipt(tickets.write(ticket.round, ticket.tag), ticket.state, changed=True)
