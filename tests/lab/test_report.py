@@ -62,6 +62,25 @@ def test_it_says_times_machine_settings_and_search(document: str) -> None:
         assert said in document
 
 
+def test_monitors_are_kept_and_shown_where_they_were_on(folder: Path, document: str, tmp_path: Path) -> None:
+    assert "what the monitors saw" not in document
+    study = Study(figures=(shrunk("1", horizon=10),), protocol=PaperProtocol(), runs=2)
+    plain, watched = (
+        Runner(store=Store(tmp_path), jobs=1),
+        Runner(store=Store(tmp_path), jobs=1, monitors=True),
+    )
+    conduct(study, plain)
+    unwatched = {line.method: line.curve.final.tolist() for line in Results.load(tmp_path)}
+    assert conduct(study, watched).sessions[-1].reused == 0  # what was not watched is played again
+    assert conduct(study, watched).sessions[-1].computed == 0
+    lines = list(Results.load(tmp_path))
+    assert {line.method: line.curve.final.tolist() for line in lines} == unwatched  # and the same
+    assert all(0 <= line.curve.watched.flat_share.max() <= 1 for line in lines)
+    shown = page(Results.load(tmp_path))
+    assert "what the monitors saw" in shown
+    assert f"<td>{lines[0].curve.watched.estimate_norm.mean():.3g}</td>" in shown
+
+
 def test_it_judges_each_protocol_by_itself(document: str) -> None:
     titles = re.findall(r"<caption>((?:paper|fair) protocol[^<]*)</caption>", document)
     assert len(titles) == 3  # as published, and fairly with and without self-duels

@@ -9,6 +9,8 @@ class ChunkedArray:
     def to_pylist(self) -> list[list[float]]: ...
 
 class Schema:
+    @property
+    def names(self) -> list[str]: ...
     metadata: dict[bytes, bytes] | None
 
 class Table:

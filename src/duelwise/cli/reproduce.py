@@ -45,6 +45,9 @@ def reproduce(
         ),
     ] = None,
     folder: FolderOption = Path("results"),
+    monitors: Annotated[
+        bool, typer.Option(help="Also keep what the runs say of the assumptions; the report shows it.")
+    ] = False,
     json_file: JsonOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -65,7 +68,7 @@ def reproduce(
         post_serving=post_serving or ("mlp" if protocol == "paper" else "spline"),
         runs=(10 if protocol == "paper" else 20) if runs is None else runs,
     )
-    runner = Runner(store=Store(folder), jobs=jobs, cluster=cluster)
+    runner = Runner(store=Store(folder), jobs=jobs, cluster=cluster, monitors=monitors)
     work = study.work()
     refuse_too_large(work, workers=runner.workers)
     if not quiet:

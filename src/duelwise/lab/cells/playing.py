@@ -6,7 +6,7 @@ import platform
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 
 import numba
@@ -16,6 +16,7 @@ from duelwise.lab.cells.experiment import Cell
 from duelwise.lab.play import compiled_loop
 from duelwise.lab.play.simulation import Trajectory
 from duelwise.lab.worlds.recorded import RecordedWorld
+from duelwise.learning.monitoring import Watched, watched
 from duelwise.types import Array, IntArray
 
 POINTS = 200  # a stored curve has at most so many
@@ -38,6 +39,7 @@ class Curve:
     )
     seconds: float  # of processor time for the simulation, compiling included where it was needed
     machine: str
+    watched: Watched | None = None  # what the monitors saw, where they were on
 
     @property
     def final(self) -> Array:
@@ -45,20 +47,23 @@ class Curve:
         return self.regret[:, -1]
 
 
-def play(cell: Cell) -> Curve:
+def play(cell: Cell, *, monitors: bool = False) -> Curve:
     """Simulate a cell in one thread, so that its numbers depend on nothing but the cell."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(limits=1), _one_numba_thread():
         scenario = cell.problem.scenario(cell.runs)
         learner = cell.method.start(scenario.world, runs=cell.runs, seed=cell.problem.seed)
+        if monitors:
+            learner.watch()
         begun = time.process_time()  # not the clock: other work on the machine is no cost of this cell
         trajectory = compiled_loop.play(learner, scenario, horizon=cell.problem.horizon)
         seconds = time.process_time() - begun
         world = scenario.world
         known = isinstance(world, RecordedWorld)
         share = world.recorded_share(trajectory.arms) if known else np.full(world.runs, np.nan)
-    return _curve(cell, trajectory, share, seconds)
+    curve = _curve(cell, trajectory, share, seconds)
+    return replace(curve, watched=watched(learner.monitors)) if monitors else curve
 
 
 @contextmanager

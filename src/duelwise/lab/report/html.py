@@ -17,7 +17,14 @@ from duelwise.lab.report.interactive_charts import chart
 from duelwise.lab.report.results import Results
 from duelwise.lab.report.static_charts import save_figure
 from duelwise.lab.report.summary import WORDS, markdown
-from duelwise.lab.report.tables import Table, bounds_table, datasets_table, finals_table, settings_table
+from duelwise.lab.report.tables import (
+    Table,
+    bounds_table,
+    datasets_table,
+    finals_table,
+    monitors_table,
+    settings_table,
+)
 from duelwise.lab.sweep.atomic_files import write_text
 
 
@@ -139,12 +146,21 @@ def _study(record: Record, results: Results) -> str:
             chosen, f"RCDP-UCB minus each, paired, 95 % intervals, {variant}"
         ).to_html()
         parts.append(f"<details><summary>paired differences, {variant}</summary>{contrasts}</details>")
+    parts.append(_monitors(results))
     if record.tried:
         search = search_table(record).to_html()
         parts.append(f"<details><summary>the search for settings</summary>{search}</details>")
     for number in dict.fromkeys(line.figure for line in results):
         parts.append(_figure(record, number, results.where(figure=number)))
     return "".join(parts)
+
+
+def _monitors(results: Results) -> str:
+    """What the runs say of the theory's assumptions, where the monitors were on."""
+    table = monitors_table(results, "Means over runs; docs/theory.md says what to hold them against")
+    if table is None:
+        return ""
+    return f"<details><summary>what the monitors saw</summary>{table.to_html()}</details>"
 
 
 def _own(record: Record, results: Results) -> str:
@@ -154,7 +170,7 @@ def _own(record: Record, results: Results) -> str:
     if OURS in results.methods():
         contrasts = contrast_table(results, "RCDP-UCB minus each, paired, 95 % intervals").to_html()
         parts.append(f"<details><summary>paired differences</summary>{contrasts}</details>")
-    parts.append(place_chart(record.name, chart(results)))
+    parts += [_monitors(results), place_chart(record.name, chart(results))]
     curves = curves_table(results).to_html()
     parts.append(f"<details><summary>settings and seeds of every curve</summary>{curves}</details>")
     return "".join(parts)
@@ -193,6 +209,9 @@ def _write_static(results: Results, folder: Path) -> list[Path]:
                 stem = folder / "figures" / f"{number}-{name}"
                 title = _title(record) if record.protocol == OWN else f"Fig. {number}, {_title(record)}"
                 written += save_figure(chosen.where(figure=number), stem, title=title)
+        seen = monitors_table(_of(results, record), f"{_title(record)}, monitors")
+        if seen is not None:
+            tables[f"monitors-{record.name}"] = seen
         if record.protocol != OWN:
             tables[f"published-{record.name}"] = published_table(_of(results, record))
     for name, table in tables.items():

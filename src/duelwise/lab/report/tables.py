@@ -8,10 +8,14 @@ import io
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from duelwise.lab.report.results import Results
 from duelwise.lab.report.style import name_of
 from duelwise.lab.worlds.datasets import DATASETS, load
+from duelwise.learning.monitoring import Watched
 from duelwise.learning.radii import delay_complexity
+from duelwise.types import Array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +153,23 @@ def finals_table(results: Results, title: str) -> Table:
         ]
         rows.append((place.lines[0].figure, place.lines[0].panel, *cells))
     return Table(title=title, head=("figure", "panel", *[name_of(m) for m in methods]), rows=tuple(rows))
+
+
+def monitors_table(results: Results, title: str) -> Table | None:
+    """Means over runs of what the monitors saw in every place, by method; None where they were off."""
+    rows = [
+        (line.figure, line.panel, name_of(line.method), *_means(line.curve.watched))
+        for line in results
+        if line.curve.watched is not None
+    ]
+    seen = ("ġ < κ, share of duels", "largest ‖Θ̂‖", "largest ‖z‖", "a of φ̂", "error of φ̂ when served")
+    head = ("figure", "panel", "method", *seen)
+    return Table(title=title, head=head, rows=tuple(rows)) if rows else None
+
+
+def _means(seen: Watched) -> tuple[str, ...]:
+    each: list[Array] = list(vars(seen).values())
+    return tuple("" if np.isnan(values).all() else f"{np.nanmean(values):.3g}" for values in each)
 
 
 def _latex(text: str) -> str:

@@ -49,6 +49,7 @@ class Runner:
     store: Store
     jobs: int = -1  # -1: one for each core
     cluster: str | None = None
+    monitors: bool = False  # also keep what the runs say of the theory's assumptions
 
     def __post_init__(self) -> None:
         if self.jobs == 0 or self.jobs < -1:
@@ -64,8 +65,11 @@ class Runner:
     def missing(self, cells: Iterable[Cell]) -> list[Cell]:
         """The different cells that are not in the store, the longest first so that no worker ends alone."""
         different = {key(cell): cell for cell in cells}
-        absent = [cell for name, cell in different.items() if not self.store.path(name).exists()]
+        absent = [cell for name, cell in different.items() if not self._is_kept(name)]
         return sorted(absent, key=cost, reverse=True)
+
+    def _is_kept(self, name: str) -> bool:
+        return self.store.path(name).exists() and (not self.monitors or self.store.is_watched(name))
 
     def run(self, cells: Iterable[Cell], *, progress: Callable[[Cell], None] | None = None) -> Tally:
         """Play what is missing; `progress` hears each cell once it is safely kept."""
@@ -84,7 +88,7 @@ class Runner:
         from joblib import delayed
 
         parent = os.getpid() if self.cluster is None else None
-        calls = (delayed(_play)(cell, parent) for cell in cells)
+        calls = (delayed(_play)(cell, parent, self.monitors) for cell in cells)
         # Closed whatever happens, so that a refusal or Ctrl-C also ends the workers' queue.
         with self._workers() as parallel, closing(parallel(calls)) as played:
             for curve, stood_on in played:
@@ -109,11 +113,11 @@ class Runner:
             yield Parallel(n_jobs=-1, return_as="generator_unordered", batch_size=1)
 
 
-def _play(cell: Cell, parent: int | None) -> tuple[Curve, dict[str, str]]:
+def _play(cell: Cell, parent: int | None, monitors: bool) -> tuple[Curve, dict[str, str]]:
     """A worker's part; with a parent on this machine it ends when that does."""
     if parent is not None:
         end_with(parent)
-    return play(cell), provenance(cell)
+    return play(cell, monitors=monitors), provenance(cell)
 
 
 def _client(address: str) -> Client:

@@ -12,6 +12,7 @@ from duelwise.lab.cells.experiment import Cell, decode_cell
 from duelwise.lab.cells.playing import Curve
 from duelwise.lab.sweep.atomic_files import write_whole
 from duelwise.lab.sweep.keys import key, key_of, provenance
+from duelwise.learning.monitoring import Watched
 
 try:
     import pyarrow as pa
@@ -19,6 +20,7 @@ try:
 except ModuleNotFoundError as error:
     raise missing_extra(error, extra="lab", purpose="A folder of curves") from error
 
+WATCHED = "watched."  # before the names of columns
 PER_RUN = ("distinct_regret", "self_duels", "told", "flips_spent", "delay_spent", "recorded_share")
 
 
@@ -61,11 +63,17 @@ class Store:
         about = pq.read_schema(self.path(name)).metadata or {}
         return json.loads(about[b"provenance"])
 
+    def is_watched(self, name: str) -> bool:
+        """Whether the monitors were on when this curve was played."""
+        return any(column.startswith(WATCHED) for column in pq.read_schema(self.path(name)).names)
+
     def write(self, curve: Curve) -> str:
         """Keep a curve; a reader sees all of it or nothing. Gives its key."""
         name, stands_on = key(curve.cell), provenance(curve.cell)
         columns = {"run": pa.array(curve.cell.runs), "regret": pa.array(list(curve.regret))}
         columns |= {field: pa.array(getattr(curve, field)) for field in PER_RUN}
+        if curve.watched is not None:
+            columns |= {WATCHED + name: pa.array(values) for name, values in vars(curve.watched).items()}
         facts = {"rounds": curve.rounds.tolist(), "seconds": curve.seconds, "machine": curve.machine}
         table = pa.table(columns).replace_schema_metadata(
             {
@@ -85,5 +93,12 @@ def _curve(table: pa.Table, cell: Cell, facts: dict[str, object]) -> Curve:
         regret=np.array(table["regret"].to_pylist()),
         seconds=float(str(facts["seconds"])),
         machine=str(facts["machine"]),
+        watched=_watched(table),
         **{field: table[field].to_numpy() for field in PER_RUN},
     )
+
+
+def _watched(table: pa.Table) -> Watched | None:
+    names = [name for name in table.schema.names if name.startswith(WATCHED)]
+    seen = {name.removeprefix(WATCHED): table[name].to_numpy() for name in names}
+    return Watched(**seen) if seen else None
