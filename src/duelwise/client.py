@@ -342,7 +342,7 @@ class RemoteStream:
         )
 
     def rank(self, **wanted: JSON) -> dict[str, JSON]:
-        """Candidates, ids, a group or all items in order; also adjust, limit."""
+        """Candidates, ids, a group or all items in order; also adjust, limit, clustered."""
         return self._client.request("POST", f"{self._path}/rank", wanted)
 
     def best(self, **wanted: JSON) -> dict[str, JSON]:

@@ -40,6 +40,10 @@ def test_rank_and_best(http: httpx.Client, path: str) -> None:
     }  # fmt: skip
     assert set(ranking["settled"]) >= {"level", "leader", "votes_needed"}
     assert ranking["items"][0]["id"] == http.post(f"{path}/best", json={}).json()["id"]
+    wider = http.post(f"{path}/rank", json={"limit": 4, "clustered": True}).json()
+    assert [one["utility"] for one in wider["items"]] == [one["utility"] for one in ranking["items"]]
+    for one, other in zip(wider["items"], ranking["items"], strict=True):
+        assert one["standard_error"] >= other["standard_error"]
     group = http.post(f"{path}/rank", json={"group": "g1", "adjust": ["price"]}).json()
     assert {item["id"] for item in group["items"]} == {"i1", "i3", "i5"}
     offered = [{"id": "a", "features": [0, 1]}, {"id": "b", "features": {"size": 1, "price": 0}}]

@@ -31,6 +31,9 @@ def rank(
     ids: Ids = None,
     adjust: Annotated[list[str] | None, typer.Option(help="A feature to hold equal.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many lines.")] = 20,
+    clustered: Annotated[
+        bool, typer.Option("--clustered", help="Intervals that allow for sources whose votes are alike.")
+    ] = False,
     as_json: AsJson = False,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
@@ -38,7 +41,7 @@ def rank(
     from duelwise.stream import DecisionStream
 
     with opened(store) as at, DecisionStream.open(at, stream) as target:
-        found = target.rank(_chosen(group, ids), adjust=adjust or [], limit=limit)
+        found = target.rank(_chosen(group, ids), adjust=adjust or [], limit=limit, clustered=clustered)
     if as_json:
         _print_json({"items": _plain(found.items), "settled": found.settled._asdict()})
         return

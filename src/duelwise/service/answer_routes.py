@@ -67,7 +67,7 @@ class AnswerRoutes:
         lane, body = await self._ranked(call)
         chosen, adjust = self._chosen(body, lane), () if body.adjust is UNSET else tuple(body.adjust)
         found = await self._service.streams.run(
-            lambda: lane.stream.rank(chosen, adjust=adjust, limit=body.limit)
+            lambda: lane.stream.rank(chosen, adjust=adjust, limit=body.limit, clustered=body.clustered)
         )
         return json_reply(rank_answer(found))
 

@@ -20,6 +20,7 @@ class RankBody(Body):
     group: Id | UnsetType = UNSET
     adjust: list[str] | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1)] = 100
+    clustered: Annotated[bool, Meta(description="Allow for sources whose votes are alike.")] = False
 
 
 class ItemBody(Body):

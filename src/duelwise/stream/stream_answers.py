@@ -42,12 +42,17 @@ class StreamAnswers:
         adjust: Sequence[str] = (),
         level: float = 0.95,
         limit: int | None = None,
+        clustered: bool = False,
     ) -> Ranking:
         """Candidates or items in order of utility, each with interval, rank range and P(best).
 
-        Features named in `adjust` are held equal.
+        Features named in `adjust` are held equal. `clustered` allows for sources whose votes are alike; it
+        reads the whole log.
         """
-        return answering.rank(self.sight(), candidates, adjust=adjust, level=level, limit=limit)
+        sight = self.sight()
+        if clustered:
+            sight = answering.allowing_for_sources(sight, self.votes())
+        return answering.rank(sight, candidates, adjust=adjust, level=level, limit=limit)
 
     def best(self, candidates: Candidates | FromCatalogue = ALL) -> Best:
         """The one to serve without a duel."""
