@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from duelwise.cli.app import app
+from duelwise.cli.log_argument import LogArgument, lived
 from duelwise.cli.places import existing
 from duelwise.cli.serve import DEFAULT_STORE, StoreOption, StreamArgument, opened
 from duelwise.errors import InvalidInput
@@ -170,7 +171,7 @@ def votes(
 
 @app.command()
 def audit(
-    stream: StreamArgument,
+    log: LogArgument,
     html: Annotated[Path | None, typer.Option(help="Write a page with plots to this file.")] = None,
     groups: Annotated[
         Path | None, typer.Option(help="A JSON file that gives the group of each source.")
@@ -179,15 +180,13 @@ def audit(
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Look at every vote: weight, surprise, influence; and whether a group of voters is held back."""
-    from duelwise.stream import DecisionStream
-
     named = None if groups is None else _groups(existing(groups))
-    with opened(store) as at, DecisionStream.open(at, stream) as target:
-        found = target.audit(groups=named)
+    with lived(log, store) as target:
+        name, found = target.name, target.audit(groups=named)
     if html is not None:
         from duelwise.stream.audit_page import audit_page
 
-        html.write_text(audit_page(stream, found), encoding="utf-8")
+        html.write_text(audit_page(name, found), encoding="utf-8")
         typer.echo(f"The page is {html}.")
     if as_json:
         _print_json(
