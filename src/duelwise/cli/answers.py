@@ -85,11 +85,18 @@ def raters(
     stream: StreamArgument,
     hold: Annotated[str | None, typer.Option(help="Hold this source back: its votes do not count.")] = None,
     release: Annotated[str | None, typer.Option(help="Let the votes of this source count again.")] = None,
+    gold: Annotated[
+        Path | None,
+        typer.Option(help="A .csv or .jsonl of pairs, better and worse, whose votes are counted apart."),
+    ] = None,
     as_json: AsJson = False,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Judge every source of votes; hold one back, or take it back."""
     from duelwise.stream import DecisionStream
+    from duelwise.stream.gold import read_gold
+
+    known = [] if gold is None else read_gold(existing(gold))
 
     with opened(store) as at, DecisionStream.open(at, stream) as target:
         if hold is not None:
@@ -97,7 +104,7 @@ def raters(
         if release is not None:
             target.release_source(release)
         target.wait_for_background()
-        found = target.raters()
+        found = target.raters(gold=known)
     if as_json:
         _print_json({"raters": _plain(found)})
         return
@@ -112,6 +119,8 @@ def raters(
         "flag",
         "held",
         "distrusted",
+        "gold_votes",
+        "gold_right",
     )
     _print_table(columns, [[getattr(one, name) for name in columns] for one in found])
 

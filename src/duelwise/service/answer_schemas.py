@@ -51,6 +51,19 @@ class SourceBody(Body):
     source: Id
 
 
+class GoldBody(Body):
+    """Two items of which one is known to be better."""
+
+    better: Id
+    worse: Id
+
+
+class TestedBody(Body):
+    """Pairs whose answer is known, to test raters by."""
+
+    gold: Annotated[list[GoldBody], Meta(min_length=1)]
+
+
 class RankedItem(Struct):
     """One line of a ranking."""
 
@@ -108,6 +121,8 @@ class RaterAnswer(Struct):
     weight: float
     held: bool
     distrusted: bool
+    gold_votes: int
+    gold_right: float
 
 
 class RatersAnswer(Struct):

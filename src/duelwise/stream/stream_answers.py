@@ -11,6 +11,7 @@ from duelwise.stream.answering import ALL, Best, Ranking, Sight
 from duelwise.stream.auditing import Audit, audit
 from duelwise.stream.candidates import Candidates, Features
 from duelwise.stream.catalogue import Catalogue
+from duelwise.stream.gold import Gold, check_gold
 from duelwise.stream.operations import FromCatalogue
 from duelwise.stream.rating import Rater, raters_of
 from duelwise.stream.replica import Replica
@@ -74,12 +75,16 @@ class StreamAnswers:
             upto = self._replica.folded.seq
         return read_votes(self.settings, self._replica.log, upto=upto, held_too=held_too)
 
-    def raters(self) -> tuple[Rater, ...]:
-        """What is known of every source, held ones too: agreement, reliability, a flag where one is due."""
+    def raters(self, *, gold: Sequence[Gold] = ()) -> tuple[Rater, ...]:
+        """What is known of every source, held ones too: agreement, reliability, a flag where one is due.
+
+        Votes on `gold` pairs, whose answer is known, are counted apart.
+        """
+        check_gold(gold)
         left_out = self._replica.folded.left_out
         return raters_of(
             self.votes(held_too=True), self.sight().posterior.prior_variance,
-            held=left_out.sources, distrusted=left_out.distrusted,
+            held=left_out.sources, distrusted=left_out.distrusted, gold=gold,
         )  # fmt: skip
 
     def audit(self, *, groups: Mapping[str, str] | None = None) -> Audit:
