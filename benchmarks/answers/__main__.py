@@ -3,7 +3,7 @@
     python -m benchmarks.answers [PART ...] [--runs N] [--json FILE] [--page docs/answers.md]
 
 Lines are added to the JSON file as they come; `--page` writes the tables of that file into a page: those of
-`weighted` between marks of their own.
+`clusters` and `weighted` between marks of their own.
 """
 
 from __future__ import annotations
@@ -13,17 +13,21 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks.answers import coverage, raters, settling, weighted
-from benchmarks.answers.page import page_of, weighted_table
+from benchmarks.answers import clusters, coverage, raters, settling, weighted
+from benchmarks.answers.page import clusters_table, page_of, weighted_table
 from benchmarks.timing import write_between_marks
 
 PARTS: dict[str, tuple[Callable[[int], Iterator[dict[str, object]]], int]] = {
     "coverage": (coverage.rows, 2000),
     "settling": (settling.rows, 400),
     "raters": (raters.rows, 20),
+    "clusters": (clusters.rows, 400),
     "weighted": (weighted.rows, 40),
 }
 """What measures, and over how many runs."""
+
+OWN_MARKS = {"clusters": clusters_table, "weighted": weighted_table}
+"""Parts whose table stands between marks of its own in the page."""
 
 
 def main() -> None:
@@ -44,11 +48,12 @@ def main() -> None:
                 file.write(line + "\n")
     if options.page is not None:
         lines = [json.loads(line) for line in options.json.read_text("utf-8").splitlines()]
-        own = [line for line in lines if line["part"] == "weighted"]
-        if len(own) < len(lines):
+        if any(line["part"] not in OWN_MARKS for line in lines):
             write_between_marks(options.page, "answers", page_of(lines))
-        if own:
-            write_between_marks(options.page, "weighted sources", weighted_table(own))
+        for name, table in OWN_MARKS.items():
+            own = [line for line in lines if line["part"] == name]
+            if own:
+                write_between_marks(options.page, f"{name} sources", table(own))
 
 
 if __name__ == "__main__":

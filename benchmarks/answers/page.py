@@ -94,6 +94,21 @@ def _raters(lines: Sequence[Line]) -> str:
     return text + _table(head, rows)
 
 
+def clusters_table(lines: Sequence[Line]) -> str:
+    """What intervals cover where raters differ in taste."""
+    text = (
+        "### Raters who differ in taste\nTwenty votes a rater on random pairs of ten items; tastes of "
+        "standard deviation `apart`, where the mean taste has 1. Share (in %) of utility differences whose "
+        "95 % interval holds the crowd's taste: as it comes, and with `clustered`.\n\n"
+    )
+    rows = [
+        [*(str(x[name]) for name in ("d", "raters", "apart", "votes", "runs")),
+         _share(x["plain"]), _share(x["clustered"])]
+        for x in lines
+    ]  # fmt: skip
+    return text + _table(("d", "raters", "apart", "votes", "runs", "interval", "clustered"), rows)
+
+
 def weighted_table(lines: Sequence[Line]) -> str:
     """What weighted sources save, and cost."""
     text = (

@@ -342,16 +342,20 @@ class RemoteStream:
         )
 
     def rank(self, **wanted: JSON) -> dict[str, JSON]:
-        """Candidates, ids, a group or all items in order; also adjust, limit."""
+        """Candidates, ids, a group or all items in order; also adjust, limit, clustered."""
         return self._client.request("POST", f"{self._path}/rank", wanted)
 
     def best(self, **wanted: JSON) -> dict[str, JSON]:
         """The one to serve without a duel."""
         return self._client.request("POST", f"{self._path}/best", wanted)
 
-    def raters(self) -> list[dict[str, JSON]]:
-        """What is known of every source."""
-        answer = self._client.request("GET", f"{self._path}/raters")
+    def raters(self, gold: Sequence[tuple[str, str]] = ()) -> list[dict[str, JSON]]:
+        """What is known of every source; votes on `gold` pairs (better, worse) are counted apart."""
+        if gold:
+            body: JSON = {"gold": [{"better": better, "worse": worse} for better, worse in gold]}
+            answer = self._client.request("POST", f"{self._path}/raters/tested", body)
+        else:
+            answer = self._client.request("GET", f"{self._path}/raters")
         return cast("list[dict[str, JSON]]", answer["raters"])
 
     def hold(self, source: str) -> bool:

@@ -40,6 +40,10 @@ def test_rank_and_best(http: httpx.Client, path: str) -> None:
     }  # fmt: skip
     assert set(ranking["settled"]) >= {"level", "leader", "votes_needed"}
     assert ranking["items"][0]["id"] == http.post(f"{path}/best", json={}).json()["id"]
+    wider = http.post(f"{path}/rank", json={"limit": 4, "clustered": True}).json()
+    assert [one["utility"] for one in wider["items"]] == [one["utility"] for one in ranking["items"]]
+    for one, other in zip(wider["items"], ranking["items"], strict=True):
+        assert one["standard_error"] >= other["standard_error"]
     group = http.post(f"{path}/rank", json={"group": "g1", "adjust": ["price"]}).json()
     assert {item["id"] for item in group["items"]} == {"i1", "i3", "i5"}
     offered = [{"id": "a", "features": [0, 1]}, {"id": "b", "features": {"size": 1, "price": 0}}]
@@ -56,6 +60,12 @@ def test_raters_are_judged_held_and_released(http: httpx.Client, path: str) -> N
     raters = http.get(f"{path}/raters").json()["raters"]
     assert {rater["source"]: rater["votes"] for rater in raters} == {"=r0": 12, "=r1": 12}
     assert set(raters[0]) >= {"agreement", "reliability", "low", "high", "flag"}
+    gold = {"gold": [{"better": "i5", "worse": f"i{k}"} for k in range(5)]}
+    tested = http.post(f"{path}/raters/tested", json=gold).json()["raters"]
+    for one in tested:
+        assert one["gold_right"] == one["gold_votes"]
+        assert one["votes"] + one["gold_votes"] == 12
+    assert sum(one["gold_votes"] for one in tested) > 0
     held = http.post(f"{path}/raters/hold", json={"source": "=r0"})
     assert held.json() == {"source": "=r0", "held": True, "changed": True}
     assert not http.post(f"{path}/raters/hold", json={"source": "=r0"}).json()["changed"]
@@ -125,6 +135,8 @@ def test_the_client_has_it_all(client: Client, path: str) -> None:
     assert shop.rank(ids=["i1", "i2"])["items"]
     assert shop.best()["id"]
     assert shop.raters()[0]["source"] == "anna"
+    shown = duel.left.id, duel.right.id
+    assert shop.raters(gold=[shown])[0]["gold_right"] == 1
     assert shop.hold("anna")
     assert shop.release("anna")
     assert shop.put_items([{"id": "new", "features": [1.0, 2.0]}]) == {"added": 1, "changed": 0, "same": 0}

@@ -115,3 +115,13 @@ def test_damage_is_told_in_words(url, tickets):
         connection.exec_driver_sql("UPDATE events SET payload = zeroblob(9) WHERE seq = 1")
     store.close()
     assert "kept in the table cut_events" in run("repair", "meals").output
+
+
+def test_a_stream_and_its_backup_are_audited_alike(url, tickets, tmp_path):
+    file = str(tmp_path / "meals.jsonl")
+    run("backup", "meals", file)
+    found = [json.loads(run("audit", log, "--json").output) for log in ("meals", file)]
+    assert found[0] == found[1]
+    assert found[0]["votes"] > 5
+    run("audit", file, "--html", str(tmp_path / "audit.html"))
+    assert "Audit of meals" in (tmp_path / "audit.html").read_text()

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from duelwise.cli.app import app
+from duelwise.cli.log_argument import LogArgument, lived
 from duelwise.cli.places import existing
 from duelwise.cli.serve import DEFAULT_STORE, StoreOption, StreamArgument, opened
 from duelwise.errors import InvalidInput
@@ -31,6 +32,9 @@ def rank(
     ids: Ids = None,
     adjust: Annotated[list[str] | None, typer.Option(help="A feature to hold equal.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many lines.")] = 20,
+    clustered: Annotated[
+        bool, typer.Option("--clustered", help="Intervals that allow for sources whose votes are alike.")
+    ] = False,
     as_json: AsJson = False,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
@@ -38,7 +42,7 @@ def rank(
     from duelwise.stream import DecisionStream
 
     with opened(store) as at, DecisionStream.open(at, stream) as target:
-        found = target.rank(_chosen(group, ids), adjust=adjust or [], limit=limit)
+        found = target.rank(_chosen(group, ids), adjust=adjust or [], limit=limit, clustered=clustered)
     if as_json:
         _print_json({"items": _plain(found.items), "settled": found.settled._asdict()})
         return
@@ -81,11 +85,18 @@ def raters(
     stream: StreamArgument,
     hold: Annotated[str | None, typer.Option(help="Hold this source back: its votes do not count.")] = None,
     release: Annotated[str | None, typer.Option(help="Let the votes of this source count again.")] = None,
+    gold: Annotated[
+        Path | None,
+        typer.Option(help="A .csv or .jsonl of pairs, better and worse, whose votes are counted apart."),
+    ] = None,
     as_json: AsJson = False,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Judge every source of votes; hold one back, or take it back."""
     from duelwise.stream import DecisionStream
+    from duelwise.stream.gold import read_gold
+
+    known = [] if gold is None else read_gold(existing(gold))
 
     with opened(store) as at, DecisionStream.open(at, stream) as target:
         if hold is not None:
@@ -93,7 +104,7 @@ def raters(
         if release is not None:
             target.release_source(release)
         target.wait_for_background()
-        found = target.raters()
+        found = target.raters(gold=known)
     if as_json:
         _print_json({"raters": _plain(found)})
         return
@@ -108,6 +119,8 @@ def raters(
         "flag",
         "held",
         "distrusted",
+        "gold_votes",
+        "gold_right",
     )
     _print_table(columns, [[getattr(one, name) for name in columns] for one in found])
 
@@ -167,7 +180,7 @@ def votes(
 
 @app.command()
 def audit(
-    stream: StreamArgument,
+    log: LogArgument,
     html: Annotated[Path | None, typer.Option(help="Write a page with plots to this file.")] = None,
     groups: Annotated[
         Path | None, typer.Option(help="A JSON file that gives the group of each source.")
@@ -176,15 +189,13 @@ def audit(
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Look at every vote: weight, surprise, influence; and whether a group of voters is held back."""
-    from duelwise.stream import DecisionStream
-
     named = None if groups is None else _groups(existing(groups))
-    with opened(store) as at, DecisionStream.open(at, stream) as target:
-        found = target.audit(groups=named)
+    with lived(log, store) as target:
+        name, found = target.name, target.audit(groups=named)
     if html is not None:
         from duelwise.stream.audit_page import audit_page
 
-        html.write_text(audit_page(stream, found), encoding="utf-8")
+        html.write_text(audit_page(name, found), encoding="utf-8")
         typer.echo(f"The page is {html}.")
     if as_json:
         _print_json(

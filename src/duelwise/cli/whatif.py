@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from duelwise.cli.app import app
+from duelwise.cli.log_argument import LogArgument, log_of
 from duelwise.cli.outputs import (
     HtmlOption,
     JsonOption,
@@ -18,14 +18,10 @@ from duelwise.cli.outputs import (
     console,
     write_json,
 )
-from duelwise.cli.serve import DEFAULT_STORE, StoreOption, opened
+from duelwise.cli.serve import DEFAULT_STORE, StoreOption
 from duelwise.errors import InvalidInput
 from duelwise.lab.sweep.atomic_files import write_text
 
-if TYPE_CHECKING:
-    from duelwise.stream.transfer import ExportedLog
-
-LogArgument = Annotated[str, typer.Argument(help="The name of a stream, or the file of a backup.")]
 RecipesOption = Annotated[
     str, typer.Option(help="Recipes to compare, as live,rcdp-ucb; the stream's own where not given.")
 ]
@@ -120,21 +116,6 @@ def _share(text: str) -> float:
         return float(text)
     except ValueError as error:
         raise InvalidInput(f"--lies holds {text!r}; expected shares from 0 to 1, as 0.05,0.1.") from error
-
-
-def log_of(name: str, store: str) -> ExportedLog:
-    """The log in a file, or that of a stream in the store."""
-    from duelwise.stream.folding import RecordedLog, StoredLog
-    from duelwise.stream.settings import StreamSettings
-    from duelwise.stream.transfer import ExportedLog, read_backup
-
-    if Path(name).is_file():
-        return read_backup(Path(name))
-    with opened(store) as at:
-        row = at.stream(name)
-        recorded = RecordedLog(StoredLog(at, row.id).events(after=0, upto=row.head))
-    settings = StreamSettings.from_json(row.settings)
-    return ExportedLog(row.name, row.uid, row.created_at, settings, recorded)
 
 
 def named(recipes: str) -> list[str]:

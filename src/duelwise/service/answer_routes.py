@@ -21,11 +21,13 @@ from duelwise.service.stream_routes import LOOK, WRITE
 from duelwise.stream.answering import Ranking
 from duelwise.stream.auditing import Audit
 from duelwise.stream.candidates import Candidates
+from duelwise.stream.gold import Gold
 from duelwise.stream.operations import FromCatalogue
 from duelwise.stream.tables import MEDIA_TYPES, check_format, votes_as
 
 RANK_BODY = Decoder(schemas.RankBody)
 ITEMS_BODY = Decoder(schemas.ItemsBody)
+TESTED_BODY = Decoder(schemas.TestedBody)
 IDS_BODY = Decoder(schemas.IdsBody)
 SOURCE_BODY = Decoder(schemas.SourceBody)
 
@@ -46,6 +48,8 @@ class AnswerRoutes:
             Endpoint("POST", one + "/best", self.best, "read", schemas.BestAnswer, WRITE,
                      body=schemas.RankBody, at_home=True),
             Endpoint("GET", one + "/raters", self.raters, "read", schemas.RatersAnswer, LOOK, at_home=True),
+            Endpoint("POST", one + "/raters/tested", self.tested, "read", schemas.RatersAnswer, WRITE,
+                     body=schemas.TestedBody, at_home=True),
             Endpoint("POST", one + "/raters/hold", self.hold, "admin", schemas.SourceAnswer, WRITE,
                      body=schemas.SourceBody, at_home=True),
             Endpoint("POST", one + "/raters/release", self.release, "admin", schemas.SourceAnswer, WRITE,
@@ -67,7 +71,7 @@ class AnswerRoutes:
         lane, body = await self._ranked(call)
         chosen, adjust = self._chosen(body, lane), () if body.adjust is UNSET else tuple(body.adjust)
         found = await self._service.streams.run(
-            lambda: lane.stream.rank(chosen, adjust=adjust, limit=body.limit)
+            lambda: lane.stream.rank(chosen, adjust=adjust, limit=body.limit, clustered=body.clustered)
         )
         return json_reply(rank_answer(found))
 
@@ -82,6 +86,14 @@ class AnswerRoutes:
         """Every source: agreement with the others, reliability, and a flag where one is due."""
         lane = await self._service.streams.lane(call.name)
         found = await self._service.streams.run(lane.stream.raters)
+        return json_reply(schemas.RatersAnswer([schemas.RaterAnswer(**one._asdict()) for one in found]))
+
+    async def tested(self, call: Call) -> Reply:
+        """The same, with votes on gold pairs, whose answer is known, counted apart."""
+        lane = await self._service.streams.lane(call.name)
+        body = await self._service.decoded(TESTED_BODY, call.body, {})
+        gold = [Gold(pair.better, pair.worse) for pair in body.gold]
+        found = await self._service.streams.run(lambda: lane.stream.raters(gold=gold))
         return json_reply(schemas.RatersAnswer([schemas.RaterAnswer(**one._asdict()) for one in found]))
 
     async def hold(self, call: Call) -> Reply:

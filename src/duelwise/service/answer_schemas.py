@@ -20,6 +20,7 @@ class RankBody(Body):
     group: Id | UnsetType = UNSET
     adjust: list[str] | UnsetType = UNSET
     limit: Annotated[int, Meta(ge=1)] = 100
+    clustered: Annotated[bool, Meta(description="Allow for sources whose votes are alike.")] = False
 
 
 class ItemBody(Body):
@@ -48,6 +49,19 @@ class SourceBody(Body):
     """A source of votes."""
 
     source: Id
+
+
+class GoldBody(Body):
+    """Two items of which one is known to be better."""
+
+    better: Id
+    worse: Id
+
+
+class TestedBody(Body):
+    """Pairs whose answer is known, to test raters by."""
+
+    gold: Annotated[list[GoldBody], Meta(min_length=1)]
 
 
 class RankedItem(Struct):
@@ -107,6 +121,8 @@ class RaterAnswer(Struct):
     weight: float
     held: bool
     distrusted: bool
+    gold_votes: int
+    gold_right: float
 
 
 class RatersAnswer(Struct):

@@ -9,12 +9,14 @@ import numpy as np
 
 from duelwise.answers import ranking, settled
 from duelwise.answers.belief import Posterior
+from duelwise.answers.clustering import clustered
 from duelwise.answers.ranking import win_probability
 from duelwise.errors import InvalidInput, unknown_name
 from duelwise.stream.candidates import Candidates, Features, read_candidates, read_features
 from duelwise.stream.catalogue import Catalogue, check_offer
 from duelwise.stream.operations import FromCatalogue
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.vote_table import VoteTable
 from duelwise.types import Array
 
 ALL = FromCatalogue()
@@ -99,6 +101,12 @@ def rank(
         for at, *values, beats in lines
     )
     return Ranking(items, _verdict(sight, ids, held, level), tuple(adjust))
+
+
+def allowing_for_sources(sight: Sight, votes: VoteTable) -> Sight:
+    """The same with intervals that allow for sources whose votes are alike."""
+    names, numbers = votes.sources()
+    return sight._replace(posterior=clustered(sight.posterior, votes.dz, votes.outcome, numbers, len(names)))
 
 
 def best(sight: Sight, candidates: Candidates | FromCatalogue = ALL) -> Best:

@@ -11,6 +11,7 @@ from duelwise.stream.answering import ALL, Best, Ranking, Sight
 from duelwise.stream.auditing import Audit, audit
 from duelwise.stream.candidates import Candidates, Features
 from duelwise.stream.catalogue import Catalogue
+from duelwise.stream.gold import Gold, check_gold
 from duelwise.stream.operations import FromCatalogue
 from duelwise.stream.rating import Rater, raters_of
 from duelwise.stream.replica import Replica
@@ -42,12 +43,17 @@ class StreamAnswers:
         adjust: Sequence[str] = (),
         level: float = 0.95,
         limit: int | None = None,
+        clustered: bool = False,
     ) -> Ranking:
         """Candidates or items in order of utility, each with interval, rank range and P(best).
 
-        Features named in `adjust` are held equal.
+        Features named in `adjust` are held equal. `clustered` allows for sources whose votes are alike; it
+        reads the whole log.
         """
-        return answering.rank(self.sight(), candidates, adjust=adjust, level=level, limit=limit)
+        sight = self.sight()
+        if clustered:
+            sight = answering.allowing_for_sources(sight, self.votes())
+        return answering.rank(sight, candidates, adjust=adjust, level=level, limit=limit)
 
     def best(self, candidates: Candidates | FromCatalogue = ALL) -> Best:
         """The one to serve without a duel."""
@@ -69,12 +75,16 @@ class StreamAnswers:
             upto = self._replica.folded.seq
         return read_votes(self.settings, self._replica.log, upto=upto, held_too=held_too)
 
-    def raters(self) -> tuple[Rater, ...]:
-        """What is known of every source, held ones too: agreement, reliability, a flag where one is due."""
+    def raters(self, *, gold: Sequence[Gold] = ()) -> tuple[Rater, ...]:
+        """What is known of every source, held ones too: agreement, reliability, a flag where one is due.
+
+        Votes on `gold` pairs, whose answer is known, are counted apart.
+        """
+        check_gold(gold)
         left_out = self._replica.folded.left_out
         return raters_of(
             self.votes(held_too=True), self.sight().posterior.prior_variance,
-            held=left_out.sources, distrusted=left_out.distrusted,
+            held=left_out.sources, distrusted=left_out.distrusted, gold=gold,
         )  # fmt: skip
 
     def audit(self, *, groups: Mapping[str, str] | None = None) -> Audit:
