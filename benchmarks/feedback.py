@@ -1,6 +1,6 @@
 """What late, parallel and untrusted feedback costs: the figures behind docs/feedback.md.
 
-python -m benchmarks.feedback --runs 40 --page docs/feedback-measured.md
+python -m benchmarks.feedback [PART ...] --runs 40 --page docs/feedback-measured.md
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import designs, long_life
+from benchmarks.timing import write_between_marks
 from duelwise.lab.grid.grid import ratio_of_means
 from duelwise.lab.play.compiled_loop import play
 from duelwise.lab.play.contexts import ContextModel, ContextsAtOnce, LateContexts
@@ -170,19 +171,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", default=list(PARTS))
     parser.add_argument("--runs", type=int, default=40)
-    parser.add_argument("--page", type=Path)
+    parser.add_argument("--page", type=Path, help="Each part is written into its own place there.")
     given = parser.parse_args()
-    text = (
-        f"# Feedback, measured\n\nMade by `python -m benchmarks.feedback {' '.join(given.parts)} "
-        f"--runs {given.runs} --page docs/feedback-measured.md`: T = {HORIZON}, {given.runs} fresh runs, "
-        "ratios of means over the same runs with 95 % intervals.\n"
-    )
     for part in given.parts:
+        text = ""
         for line in PARTS[part](given.runs):
             print(line, end="", flush=True)
             text += line
-    if given.page is not None:
-        given.page.write_text(text, encoding="utf-8")
+        text += f"\nMade by `python -m benchmarks.feedback {part} --runs {given.runs}`.\n"
+        if given.page is not None:
+            write_between_marks(given.page, part, text)
 
 
 if __name__ == "__main__":
