@@ -58,7 +58,9 @@ def test_the_longest_come_first(tmp_path: Path) -> None:
 
 
 def test_a_worker_with_other_code_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner_module, "_play", lambda cell, parent: (play(cell), {"code": "other"}))
+    monkeypatch.setattr(
+        runner_module, "_play", lambda cell, parent, monitors: (play(cell), {"code": "other"})
+    )
     with pytest.raises(DuelwiseError, match="same code and versions everywhere"):
         Runner(store=Store(tmp_path), jobs=1).run(cells()[:1])
     assert not Store(tmp_path).has(cells()[0])

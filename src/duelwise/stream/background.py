@@ -33,10 +33,13 @@ class Background:
             self._thread = None
 
     def wait(self) -> None:
-        """Return when everything queued so far is done."""
-        reached = threading.Event()
-        self.do(reached.set)
-        reached.wait()
+        """Return when everything queued so far is done, and what that has queued in turn."""
+        while True:
+            reached = threading.Event()
+            self.do(reached.set)
+            reached.wait()
+            if self._tasks.empty():
+                return
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
