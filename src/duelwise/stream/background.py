@@ -17,12 +17,14 @@ class Background:
         self._name = name
         self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._given = 0  # tasks so far
         self.problem: str | None = None  # the last failure
 
     def do(self, task: Callable[[], None]) -> None:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name=f"duelwise {self._name}", daemon=True)
             self._thread.start()
+        self._given += 1
         self._tasks.put(task)
 
     def finish(self) -> None:
@@ -34,12 +36,12 @@ class Background:
 
     def wait(self) -> None:
         """Return when everything queued so far is done, and what that has queued in turn."""
-        while True:
+        given = -1
+        while given != self._given:
             reached = threading.Event()
             self.do(reached.set)
+            given = self._given
             reached.wait()
-            if self._tasks.empty():
-                return
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
