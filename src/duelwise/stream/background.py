@@ -17,15 +17,18 @@ class Background:
         self._name = name
         self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._given = 0  # tasks so far
+        self._given, self._lock = 0, threading.Lock()  # tasks so far
         self.problem: str | None = None  # the last failure
 
-    def do(self, task: Callable[[], None]) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name=f"duelwise {self._name}", daemon=True)
-            self._thread.start()
-        self._given += 1
-        self._tasks.put(task)
+    def do(self, task: Callable[[], None]) -> int:
+        """Queue a task; gives its number."""
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name=f"duelwise {self._name}", daemon=True)
+                self._thread.start()
+            self._given += 1
+            self._tasks.put(task)
+            return self._given
 
     def finish(self) -> None:
         """Do what is queued, then end."""
@@ -36,12 +39,12 @@ class Background:
 
     def wait(self) -> None:
         """Return when everything queued so far is done, and what that has queued in turn."""
-        given = -1
-        while given != self._given:
+        while True:
             reached = threading.Event()
-            self.do(reached.set)
-            given = self._given
+            last = self.do(reached.set)
             reached.wait()
+            if last == self._given:
+                return
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
