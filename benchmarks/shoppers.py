@@ -19,6 +19,7 @@ class Shopper:
     def __init__(self, number: int, url: str) -> None:
         self.acknowledged: list[tuple[str, str]] = []  # (kind of event, ticket)
         self.statuses: Counter[int] = Counter()  # 0: no answer
+        self.unexpected: list[str] = []  # what was said with a 5xx other than 503
         self._number, self._url = number, url
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._shop, daemon=True)
@@ -61,6 +62,8 @@ class Shopper:
                 self.statuses[answer.status_code] += 1
                 if answer.is_success:
                     return answer
+                if answer.status_code >= 500 and answer.status_code != 503:
+                    self.unexpected.append(f"{answer.status_code} at {path}: {answer.text[:500]}")
                 if answer.status_code < 500:
                     raise SystemExit(f"{path} was refused: {answer.text}")
             time.sleep(PAUSE_SECONDS)

@@ -47,7 +47,7 @@ class Server:
 
     def __init__(self, store: str, folder: Path) -> None:
         self.store, self.port, self.clock = store, free_port(), folder / "clock"
-        self.clock.write_text("0")
+        self.set_clock(0)
         self._flags = ["serve", "--store", store, "--port", str(self.port)]
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -65,6 +65,12 @@ class Server:
                 return
             time.sleep(0.1)
         raise SystemExit("the server did not start")
+
+    def set_clock(self, ahead: float) -> None:
+        """At once: the server must not find half of it."""
+        new = self.clock.with_name("clock.new")
+        new.write_text(str(ahead))
+        new.replace(self.clock)
 
     def signal(self, what: signal.Signals) -> None:
         assert self.process is not None
@@ -88,9 +94,9 @@ def stopped(server: Server) -> None:
 
 
 def clock_jumped(server: Server) -> None:
-    server.clock.write_text(str(JUMP_SECONDS))
+    server.set_clock(JUMP_SECONDS)
     time.sleep(FAULT_SECONDS)
-    server.clock.write_text("0")
+    server.set_clock(0)
 
 
 def database_frozen(server: Server) -> None:
@@ -169,6 +175,8 @@ def study(store: str, folder: Path, *, seconds: float, every: float, full: bool)
         lines = request(server.port, f"{STREAM}/export").decode().splitlines()
     finally:
         server.kill()
+    for said in [said for shopper in shoppers for said in shopper.unexpected]:
+        print(said, file=sys.stderr)
     events = [json.loads(line) for line in lines[1:-1]]
     tickets = {one["round"]: f"{one['round']}-{one['tag']}" for one in events if one["kind"] == "asked"}
     named = [one["event_id"] for one in events if one["kind"] == "asked"]
