@@ -3,7 +3,8 @@
 α = √d / (√T + D), where D is the most votes that have been out at once: it stands for the delays, √T for
 the lies that the theorem forgives. At each new maximum of D all weights are taken again from the leverages
 that were kept, where the estimate keeps its votes; V stays as it is. Without the votes of before, α is
-fixed at √d / 2√T. Where the horizon is not known either, T is the next power of two of the duels served.
+fixed at √d / 2√T. Where the horizon is not known either, T is the next power of two of the duels served, and
+2,048 at the least: in shorter epochs early lies would count in full before anything speaks against them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from duelwise.learning.core.state import Fit
 from duelwise.learning.estimation.maximum_likelihood import History
 from duelwise.types import Array
 
-FIRST_EPOCH = 64.0  # rounds of the first epoch where the horizon is not known
+FIRST_EPOCH = 2048.0  # rounds of the first epoch where the horizon is not known
 
 
 class Clip(NamedTuple):
