@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
 from duelwise.cli.app import app
@@ -54,16 +57,14 @@ def evaluate(
         lived.settings, lived.log, upto=lived.log.head,
         recipes=named(recipes), folds=Folds(folds, seed) if folds else None,
     )  # fmt: skip
-    write_json(json_file, lambda: plain(found))
-    if html_file is not None:
-        write_text(html_file, evaluation_page(lived.name, found))
     if plot_file is not None:
         from duelwise.cli.pictures import draw_evaluation
 
         draw_evaluation(plot_file, found)
+    write_json(json_file, lambda: plain(found))
+    _write_page(html_file, lambda: evaluation_page(lived.name, found))
     out = console(quiet=quiet, json=json_file)
-    out.print(sentence(found), highlight=False, markup=False)
-    out.print(table_of(COLUMNS, rows_of(found)))
+    _tell(out, sentence(found), table_of(COLUMNS, rows_of(found)))
     out.print(found.policy_value, highlight=False, markup=False)
 
 
@@ -99,16 +100,23 @@ def stress(
         lived.settings, lived.log, upto=lived.log.head, attack=attack, lies=shares, late=late,
         recipes=named(recipes), seed=seed,
     )  # fmt: skip
-    write_json(json_file, lambda: plain(found))
-    if html_file is not None:
-        write_text(html_file, stress_page(lived.name, found))
     if plot_file is not None:
         from duelwise.cli.pictures import draw_stress
 
         draw_stress(plot_file, found)
-    out = console(quiet=quiet, json=json_file)
-    out.print(sentence(found), highlight=False, markup=False)
-    out.print(table_of(COLUMNS, rows_of(found)))
+    write_json(json_file, lambda: plain(found))
+    _write_page(html_file, lambda: stress_page(lived.name, found))
+    _tell(console(quiet=quiet, json=json_file), sentence(found), table_of(COLUMNS, rows_of(found)))
+
+
+def _write_page(file: Path | None, made: Callable[[], str]) -> None:
+    if file is not None:
+        write_text(file, made())
+
+
+def _tell(out: Console, sentence: str, table: Table) -> None:
+    out.print(sentence, highlight=False, markup=False)
+    out.print(table)
 
 
 def _share(text: str) -> float:
