@@ -11,7 +11,7 @@ from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import Trajectory, simulate
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.learner import DuelingLearner
-from duelwise.learning.recipes import PAPER_FIVE, RECIPES, rcdp_ucb, recipe
+from duelwise.learning.recipes import PAPER_FIVE, STREAM_RECIPES, rcdp_ucb, recipe
 from duelwise.testing.life import assert_same_state
 from duelwise.types import Votes
 
@@ -59,8 +59,8 @@ def assert_equal(expected: Trajectory, got: Trajectory) -> None:
         np.testing.assert_array_equal(getattr(got, field), getattr(expected, field), err_msg=field)
 
 
-@pytest.mark.parametrize("name", RECIPES)
-def test_every_recipe(name: str) -> None:
+@pytest.mark.parametrize("name", STREAM_RECIPES)
+def test_every_recipe_with_kernels(name: str) -> None:
     assert_same(name, scenario(mapping="sinusoidal"))
 
 
