@@ -82,7 +82,7 @@ def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path):
     store = Store(engine)
     stream, _ = store.create_stream(name="meals", uid="one", settings="{}", at=0.0)
     with engine.connect() as connection:
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar() + 5
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one() + 5
     acknowledged = 0
 
     def fill() -> None:

@@ -11,6 +11,7 @@ from duelwise.stream import tickets
 from duelwise.stream.events import Asked, Expired, Observed, Recorded, Retracted, Skipped, Told, kind_of
 from duelwise.stream.ledger import Ledger
 from duelwise.stream.lifecycle import STATES, WINNERS, outcome_of, transition, winner_of
+from known import known
 
 Y = np.zeros((2, 1))
 STEPS = [Observed(0, Y), Told(0, 1.0), Skipped(0), Expired(0), Retracted(0)]
@@ -35,8 +36,8 @@ def test_rows_and_counts_agree_on_every_life(length):
             recorded = Recorded(seq, float(seq), event)
             state = transition(row, event)
             after = tickets.after(row, recorded)
-            assert (after is None) == (state is None)
-            if after is None:
+            if after is None or state is None:
+                assert after is state
                 break
             assert after.state == state
             before = ledger.take(recorded)
@@ -54,8 +55,8 @@ def test_every_state_is_reached_and_closed_ones_stay():
         row = None
         for seq, event in enumerate(life, start=1):
             row = tickets.after(row, Recorded(seq, 0.0, event)) or row
-            reached.add(row.state)
-        if row.state in ("skipped", "expired", "retracted"):
+            reached.add(known(row).state)
+        if known(row).state in ("skipped", "expired", "retracted"):
             assert all(transition(row, event) is None for event in STEPS)
     assert reached == set(STATES)
 

@@ -3,6 +3,7 @@
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +16,10 @@ from duelwise.stream import DecisionStream
 from duelwise.stream.events import Observed, Told, encode
 from duelwise.stream.folding import StoredLog, fold
 from duelwise.stream.repair import Repaired, repair, verify
+from known import known
 
 
-def _execute(store: Store, statement: str, **values: object) -> list[tuple[object, ...]]:
+def _execute(store: Store, statement: str, **values: object) -> list[tuple[Any, ...]]:
     with store._changing() as connection:
         result = connection.execute(sa.text(statement), values)
         return [tuple(row) for row in result] if result.returns_rows else []
@@ -48,14 +50,14 @@ def lived(store, clock, rng):
 def test_a_damaged_event_stops_the_stream(store, clock, rng, lived):
     _damage(store, 5)
     with DecisionStream.open(store, "meals", clock=clock) as stream:
-        assert "Event 5" in stream.read_only
+        assert "Event 5" in known(stream.read_only)
         with pytest.raises(ReadOnly, match=r"Event 5.*repair"):
             stream.ask(candidates(rng))
         with pytest.raises(ReadOnly):
             stream.retract(lived[0])
         with pytest.raises(ReadOnly):
             stream.expire(0)
-        assert "Event 5" in stream.report().read_only
+        assert "Event 5" in known(stream.report().read_only)
     assert [finding.seq for finding in verify(store, "meals")] == [5, None]  # and a ticket's row
     with DecisionStream.open(store, "meals", clock=clock) as stream:
         assert stream.read_only is not None
@@ -99,7 +101,7 @@ def test_lost_rows_at_the_end(store, clock, rng, lived):
         stream.ask(candidates(rng))
     _execute(store, "DELETE FROM events WHERE seq IN (9, 10)")
     with DecisionStream.open(store, "meals", clock=clock) as stream:
-        assert "Event 9" in stream.read_only
+        assert "Event 9" in known(stream.read_only)
     assert repair(store, "meals", at=1.0) == Repaired((9, 10), (), 8, tickets=2)
     with DecisionStream.open(store, "meals", clock=clock) as stream:
         assert stream.ticket(lived[2]).state == "observed"
@@ -212,7 +214,7 @@ def test_an_event_that_nobody_can_read_is_damage(store, clock, rng, lived):
         writer.append("sung", b"rubbish", at=5.0, round=1)
         writer.append("observed", encode(Observed(1, np.full((2, 2), np.nan))), at=5.0, round=1)
     with DecisionStream.open(store, "meals", clock=clock) as stream:
-        assert "Event 10 ('sung') cannot be read" in stream.read_only
+        assert "Event 10 ('sung') cannot be read" in known(stream.read_only)
     assert [finding.seq for finding in verify(store, "meals")] == [10, 11]
     assert repair(store, "meals", at=1.0) == Repaired((10,), (11,), 9)
 

@@ -1,7 +1,7 @@
 """What the library can do to a stream, the command line can."""
 
 import json
-from pathlib import Path
+from typing import cast
 
 import pytest
 from living import live
@@ -18,12 +18,6 @@ def run(*words: str) -> Result:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result
-
-
-@pytest.fixture
-def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("DUELWISE_STORE", f"sqlite:///{tmp_path}/duels.db")
-    return f"sqlite:///{tmp_path}/duels.db"
 
 
 SETTINGS = StreamSettings(
@@ -90,7 +84,7 @@ def test_a_stream_is_derived_with_other_columns(url, tickets, tmp_path):
         assert (new.settings.context_dim, new.settings.post_dim, new.settings.recipe) == (2, 1, "rcdp-ucb")
         assert new.counts() == old.counts()
         asked = [old.ticket(tickets[0]).history[0].details, new.ticket(tickets[0]).history[0].details]
-        assert [row[1::-1][:1] + row[:1] for row in asked[0]["x"]] == asked[1]["x"]
+        assert [row[1::-1][:1] + row[:1] for row in cast("list[list[float]]", asked[0]["x"])] == asked[1]["x"]
     with DecisionStream.open(store, "plain") as plain:
         assert plain.settings.post_dim == 0
         assert plain.counts()["told"] >= len(tickets)

@@ -138,7 +138,7 @@ def test_a_full_disk_gives_errors_and_loses_nothing(tmp_path, rng):
     store = Store(engine)
     stream = DecisionStream.create(store, "meals", SETTINGS)
     with engine.connect() as connection:
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar() + 6
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one() + 6
     acknowledged: list[str] = []
 
     def fill() -> None:

@@ -22,7 +22,9 @@ def test_a_turn_is_one_commit_for_all(store, streams, rng):
     answers = turn.finish()
     assert all(isinstance(answer, Duel) for each in answers for answer in each)
     assert [stream.model_version for stream in streams] == [2, 2]
-    told = streams[0].commit([Tell(answers[0][0].ticket, "left")])
+    duel = answers[0][0]
+    assert isinstance(duel, Duel)
+    told = streams[0].commit([Tell(duel.ticket, "left")])
     assert told[0].state == "voted"
     assert streams[0].snapshot_state() != streams[1].snapshot_state()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,18 +20,14 @@ from duelwise.stream.folding import fold
 from duelwise.stream.transfer import backup, derive, read_backup, restore
 from duelwise.stream.weighing import next_judgement
 
-RANGES = {"price": [-1, 1], "stars": [-1, 1]}
 SETTINGS = StreamSettings(
-    context_dim=2, feature_names=("price", "stars"), ranges=RANGES, sources="weighted"
-)  # fmt: skip
+    context_dim=2,
+    feature_names=("price", "stars"),
+    ranges={"price": [-1, 1], "stars": [-1, 1]},
+    sources="weighted",
+)
 TASTE = np.array([-8.0, 12.0])
 LIARS = {"rater 0", "rater 1"}
-
-
-@pytest.fixture
-def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("DUELWISE_STORE", f"sqlite:///{tmp_path}/duels.db")
-    return f"sqlite:///{tmp_path}/duels.db"
 
 
 @pytest.fixture
