@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from duelwise.types import JSON
-
 T = TypeVar("T")
 
 
@@ -15,7 +13,7 @@ def known(value: T | None) -> T:
     return value
 
 
-def inside(answer: JSON, *path: str | int) -> Any:
+def inside(answer: object, *path: str | int) -> Any:
     """What stands in an answer at these names and places."""
     found: Any = answer
     for step in path:

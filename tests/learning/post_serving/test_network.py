@@ -12,7 +12,7 @@ from duelwise.learning.post_serving import Neural
 from duelwise.learning.post_serving.network import split
 from duelwise.learning.post_serving.neural import NeuralModel
 from duelwise.learning.post_serving.replay import Sampler
-from duelwise.types import Array
+from duelwise.types import Array, IntArray
 
 CONTEXT, HIDDEN, POST = 4, 64, 5
 
@@ -51,7 +51,7 @@ def pairs(n: int, runs: int) -> tuple[Array, Array]:
     return x, np.concatenate([np.abs(x), np.cos(x[..., :1])], axis=-1)
 
 
-def sampled(rows: int, replay: int | None, run: int, step: int) -> Array:
+def sampled(rows: int, replay: int | None, run: int, step: int) -> IntArray:
     if replay is None:
         return np.arange(rows)
     one = np.array([run]), np.array([step]), np.array([rows])
