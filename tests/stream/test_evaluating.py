@@ -56,7 +56,9 @@ def log_of(url: str, folder: Path, name: str = "meals") -> RecordedLog:
     return read_backup(folder / "log.jsonl").log
 
 
-def test_each_vote_is_foreseen_by_the_estimate_of_its_moment(stream, url, tmp_path):
+def test_each_vote_is_foreseen_by_the_estimate_of_its_moment(
+    stream: DecisionStream, url: str, tmp_path: Path
+) -> None:
     given = live(stream, 80)
     log = log_of(url, tmp_path)
     np.testing.assert_allclose(walk(SETTINGS, log, {}).chance, given, rtol=1e-12)
@@ -75,7 +77,7 @@ def test_each_vote_is_foreseen_by_the_estimate_of_its_moment(stream, url, tmp_pa
     assert "cannot be told" in found.policy_value
 
 
-def test_a_held_out_vote_does_not_foresee_itself(stream, url, tmp_path):
+def test_a_held_out_vote_does_not_foresee_itself(stream: DecisionStream, url: str, tmp_path: Path) -> None:
     live(stream, 60)
     log = log_of(url, tmp_path)
     walked = walk(SETTINGS, log, {})
@@ -94,7 +96,7 @@ def test_a_held_out_vote_does_not_foresee_itself(stream, url, tmp_path):
         assert (mine[fold == 1] != theirs[fold == 1]).all()
 
 
-def test_recipes_stand_beside_the_offline_fit(stream, url, tmp_path):
+def test_recipes_stand_beside_the_offline_fit(stream: DecisionStream, url: str, tmp_path: Path) -> None:
     live(stream, 300)
     log = log_of(url, tmp_path)
     found = evaluate(SETTINGS, log, upto=log.head, recipes=["live", "rcdp-ucb", "live"], folds=Folds(4))
@@ -110,7 +112,7 @@ def test_recipes_stand_beside_the_offline_fit(stream, url, tmp_path):
     assert known(lines[POSTERIOR].held_out).log_loss.mean < found.log_loss_of_a_coin - 0.1
 
 
-def test_retracted_votes_are_not_judged(stream, url, tmp_path):
+def test_retracted_votes_are_not_judged(stream: DecisionStream, url: str, tmp_path: Path) -> None:
     live(stream, 40)
     tickets = stream.votes().ticket
     stream.retract(tickets[0])
@@ -119,7 +121,7 @@ def test_retracted_votes_are_not_judged(stream, url, tmp_path):
     assert evaluate(SETTINGS, log, upto=log.head).votes == 39
 
 
-def test_other_choices_are_valued_only_where_the_log_can_tell(url, tmp_path):
+def test_other_choices_are_valued_only_where_the_log_can_tell(url: str, tmp_path: Path) -> None:
     settings = StreamSettings.from_dict(SETTINGS.to_dict() | {"random_share": 1.0, "keep_candidates": True})
     with DecisionStream.create(url, "drawn", settings) as opened:
         live(opened, 600)
@@ -133,7 +135,9 @@ def test_other_choices_are_valued_only_where_the_log_can_tell(url, tmp_path):
             assert wins.standard_error < 0.1
 
 
-def test_the_command_writes_table_json_picture_and_page(stream, url, tmp_path):
+def test_the_command_writes_table_json_picture_and_page(
+    stream: DecisionStream, url: str, tmp_path: Path
+) -> None:
     live(stream, 50)
     words = [
         "evaluate",
@@ -163,7 +167,7 @@ def test_the_command_writes_table_json_picture_and_page(stream, url, tmp_path):
     assert json.loads(again.output) == content
 
 
-def test_what_cannot_be_evaluated_is_refused(stream, url, tmp_path):
+def test_what_cannot_be_evaluated_is_refused(stream: DecisionStream, url: str, tmp_path: Path) -> None:
     log = log_of(url, tmp_path)
     with pytest.raises(InvalidInput, match="no vote"):
         evaluate(SETTINGS, log, upto=log.head)

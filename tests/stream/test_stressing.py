@@ -49,7 +49,7 @@ def stressed(
     return stress(SETTINGS, log, upto=upto, attack=attack, lies=lies, late=late, recipes=recipes)
 
 
-def test_no_lies_change_nothing_and_all_lies_turn_the_ranking_round(stream):
+def test_no_lies_change_nothing_and_all_lies_turn_the_ranking_round(stream: DecisionStream) -> None:
     nothing, everything = (stressed(stream, attack="random", lies=[share]).lines for share in (0.0, 1.0))
     for line in nothing:
         assert (line.turned, line.leader_changed, line.rank_correlation) == (0, False, pytest.approx(1))
@@ -63,7 +63,7 @@ def test_no_lies_change_nothing_and_all_lies_turn_the_ranking_round(stream):
         assert line.relative_change == pytest.approx(2, abs=0.05)
 
 
-def test_a_strategic_attack_needs_fewer_lies(stream):
+def test_a_strategic_attack_needs_fewer_lies(stream: DecisionStream) -> None:
     found = {
         attack: {
             line.name: line for line in stressed(stream, attack=attack, lies=[0.1], recipes=["live"]).lines
@@ -85,7 +85,7 @@ def target(votes: int = 60) -> Target:
     return Target(dz, outcome, [f"r{k % 6}" for k in range(votes)], rng.normal(size=(5, 2)), 0)
 
 
-def test_attacks_choose_as_they_say():
+def test_attacks_choose_as_they_say() -> None:
     known = target()
     few, more = random_votes(known, 5), random_votes(known, 20)
     assert more[:5].tolist() == few.tolist()
@@ -99,7 +99,7 @@ def test_attacks_choose_as_they_say():
         some_sources(known._replace(source=[None] * 60), 3)
 
 
-def test_late_votes_come_after_that_many_duels(stream):
+def test_late_votes_come_after_that_many_duels(stream: DecisionStream) -> None:
     replica = stream.replica
     old = list(replica.log.events(after=0, upto=replica.folded.seq))
     votes = frozenset(one.seq for one in old if isinstance(one.event, Told))
@@ -123,7 +123,7 @@ def test_late_votes_come_after_that_many_duels(stream):
     assert all(line.turned == 0 and 0 < line.relative_change < 1 for line in lines if line.name == "live")
 
 
-def test_retracted_votes_and_streams_without_a_catalogue(tmp_path):
+def test_retracted_votes_and_streams_without_a_catalogue(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     with DecisionStream.create(f"sqlite:///{tmp_path}/bare.db", "bare", SETTINGS) as opened:
         for _ in range(60):
@@ -138,7 +138,7 @@ def test_retracted_votes_and_streams_without_a_catalogue(tmp_path):
     assert "price=" in found.lines[0].leader
 
 
-def test_the_command_writes_table_json_picture_and_page(stream, tmp_path):
+def test_the_command_writes_table_json_picture_and_page(stream: DecisionStream, tmp_path: Path) -> None:
     words = ["stress", "meals", "--lies", "0.05,0.2", "--attack", "source", "--late", "5", "--json", "-"]
     files = ["--plot", str(tmp_path / "s.png"), "--html", str(tmp_path / "s.html")]
     shown = CliRunner().invoke(app, [*words, *files])
@@ -152,7 +152,7 @@ def test_the_command_writes_table_json_picture_and_page(stream, tmp_path):
     assert "strategic" in table
 
 
-def test_what_cannot_be_is_refused(stream):
+def test_what_cannot_be_is_refused(stream: DecisionStream) -> None:
     with pytest.raises(UnknownName, match="strategic"):
         stressed(stream, attack="strategc")
     with pytest.raises(InvalidInput, match="from 0 to 1"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
@@ -16,14 +14,7 @@ from duelwise.types import Array, IntArray
 
 CONTEXT, HIDDEN, POST = 4, 64, 5
 
-
-@pytest.fixture(autouse=True)
-def one_torch_thread() -> Iterator[None]:
-    """A network this small gains nothing from a second thread and waits for it on a busy machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 def torch_network(model: NeuralModel, run: int) -> torch.nn.Sequential:
