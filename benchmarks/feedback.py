@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from duelwise.lab.play.delays import (
     TogetherDelay,
 )
 from duelwise.lab.worlds.linear import LinearWorld
-from duelwise.learning.recipes import recipe
+from duelwise.learning.recipes import Tuning, recipe
 from duelwise.types import Array
 
 SEED, HORIZON = 88001, 2000
@@ -55,7 +56,7 @@ LATE: dict[
 
 def regret(
     name: str, mapping: str, late: DelayModel, corruption: CorruptionModel, runs: int, *,
-    contexts: ContextModel | None = None, noise: float = 0.0, **options: object,
+    contexts: ContextModel | None = None, noise: float = 0.0, **options: Unpack[Tuning],
 ) -> Array:  # fmt: skip
     """(R,) regret of one recipe; of two different candidates where they must differ."""
     numbers = list(range(runs))
@@ -68,7 +69,7 @@ def regret(
         context_dim=10,
         post_dim=world.post_dim,
         seed=SEED,
-        **options,  # type: ignore[arg-type]
+        **options,
     )
     played = play(learner, scenario, horizon=HORIZON)
     return (played.distinct_regret if options.get("distinct_pair") else played.regret).sum(axis=1)
@@ -101,8 +102,11 @@ def _pooled_at(
     name: str, mapping: str, lies: CorruptionModel, runs: int, distinct: bool,
     contexts: ContextModel | None, noise: float = 0.0,
 ) -> Array:  # fmt: skip
-    told = {"contexts": contexts, "noise": noise, "distinct_pair": distinct}
-    return pooled(lambda delay: regret(name, mapping, delay, lies, runs, **told))  # type: ignore[arg-type]
+    return pooled(
+        lambda delay: regret(
+            name, mapping, delay, lies, runs, contexts=contexts, noise=noise, distinct_pair=distinct
+        )
+    )
 
 
 def late_lines(runs: int) -> Iterable[str]:

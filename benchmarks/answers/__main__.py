@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.answers import clusters, coverage, raters, settling, weighted
-from benchmarks.answers.page import clusters_table, page_of, weighted_table
+from benchmarks.answers.page import Line, clusters_table, page_of, weighted_table
 from benchmarks.timing import write_between_marks
 
-PARTS: dict[str, tuple[Callable[[int], Iterator[dict[str, object]]], int]] = {
+PARTS: dict[str, tuple[Callable[[int], Iterator[Line]], int]] = {
     "coverage": (coverage.rows, 2000),
     "settling": (settling.rows, 400),
     "raters": (raters.rows, 20),

@@ -17,7 +17,7 @@ VOTES_EACH = 20
 LARGE = 20_000  # votes, each of another rater, that the crowd's taste is read from
 
 
-def rows(runs: int) -> Iterator[dict[str, object]]:
+def rows(runs: int) -> Iterator[dict[str, float]]:
     """A line for each number of features and raters, and how far their tastes lie apart."""
     for dim in (5, 20):
         for raters in (30, 100):
@@ -25,7 +25,7 @@ def rows(runs: int) -> Iterator[dict[str, object]]:
                 yield _measure(dim, raters, apart, runs)
 
 
-def _measure(dim: int, raters: int, apart: float, runs: int) -> dict[str, object]:
+def _measure(dim: int, raters: int, apart: float, runs: int) -> dict[str, float]:
     plain, wider = [], []
     for run in range(runs):
         rng = np.random.default_rng([run, dim, raters, int(10 * apart)])

@@ -9,7 +9,7 @@ import numpy as np
 from duelwise.answers.raters import Judged, judge
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.recipes import recipe
-from duelwise.types import Array, Contexts, Votes
+from duelwise.types import Array, BoolArray, Contexts, Votes
 
 SOURCES, BAD = 100, 10
 HONEST_SLIPS = 0.04  # of the honest raters' votes in the worlds that are nearly deterministic
@@ -68,7 +68,7 @@ def planted(world: str, votes: int, how: str, seed: int) -> Judged:
 
 
 def _spoiled(
-    rng: np.random.Generator, outcome: Array, bad: Array, first_left: Array, how: str, slips: float
+    rng: np.random.Generator, outcome: Array, bad: BoolArray, first_left: BoolArray, how: str, slips: float
 ) -> Array:
     chance = rng.random(len(outcome))
     turned = np.where(~bad & (chance < slips), 1 - outcome, outcome)

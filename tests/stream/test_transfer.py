@@ -2,20 +2,25 @@
 
 import json
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from living import SETTINGS, candidates, live, vote
+from living import SETTINGS, Clock, candidates, live, vote
+from numpy.random import Generator
 
 from duelwise.errors import Conflict, InvalidInput
-from duelwise.storage import open_store
+from duelwise.storage import Store, open_store
 from duelwise.stream import DecisionStream
 from duelwise.stream.importing import import_duels
 from duelwise.stream.transfer import backup, derive, export_lines, read_backup, read_lines, restore
 
 
-def test_a_restored_stream_goes_on_where_it_was(stream, store, clock, rng, tmp_path):
+def test_a_restored_stream_goes_on_where_it_was(
+    stream: DecisionStream, store: Store, clock: Clock, rng: Generator, tmp_path: Path
+) -> None:
     tickets = live(stream, rng, 60)
     stream.retract(vote(stream, rng))
     stream.wait_for_background()
@@ -34,7 +39,7 @@ def test_a_restored_stream_goes_on_where_it_was(stream, store, clock, rng, tmp_p
     other.close()
 
 
-def test_a_torn_or_changed_export_is_noticed(stream, store, rng):
+def test_a_torn_or_changed_export_is_noticed(stream: DecisionStream, store: Store, rng: Generator) -> None:
     live(stream, rng, 20)
     lines = list(export_lines(store, "meals"))
     assert read_lines(lines).log.head == stream.model_version
@@ -52,7 +57,9 @@ def test_a_torn_or_changed_export_is_noticed(stream, store, rng):
         read_lines(['{"format": "other"}', *lines[1:]])
 
 
-def test_a_new_stream_lives_through_an_old_log(stream, store, clock, rng):
+def test_a_new_stream_lives_through_an_old_log(
+    stream: DecisionStream, store: Store, clock: Clock, rng: Generator
+) -> None:
     tickets = live(stream, rng, 60)
     retracted = vote(stream, rng)
     stream.retract(retracted)
@@ -69,7 +76,9 @@ def test_a_new_stream_lives_through_an_old_log(stream, store, clock, rng):
         vote(again, rng)
 
 
-def test_a_derived_stream_with_the_same_features_learns_the_same(stream, store, rng):
+def test_a_derived_stream_with_the_same_features_learns_the_same(
+    stream: DecisionStream, store: Store, rng: Generator
+) -> None:
     for _ in range(10):
         vote(stream, rng)
     derive(store, "twin", SETTINGS, read_lines(export_lines(store, "meals")))
@@ -85,7 +94,7 @@ JSONL = [
 ]  # fmt: skip
 
 
-def test_past_duels_warm_a_stream_up(stream, tmp_path):
+def test_past_duels_warm_a_stream_up(stream: DecisionStream, tmp_path: Path) -> None:
     path = tmp_path / "past.jsonl"
     path.write_text("\n".join(json.dumps(line) for line in JSONL) + "\n")
     assert import_duels(stream, path) == 2
@@ -95,7 +104,7 @@ def test_past_duels_warm_a_stream_up(stream, tmp_path):
     assert stream.ticket(stream.report().down_weighted_votes[0].ticket).state == "told"
 
 
-def test_csv_and_jsonl_say_the_same(store, tmp_path):
+def test_csv_and_jsonl_say_the_same(store: Store, tmp_path: Path) -> None:
     names = [f"{side}.{name}" for side in ("left", "right") for name in ("price", "stars", "way", "y0", "y1")]
     rows = ["1,0,0,1,2,0,1,0,3,4,left,,", "1,2,3,1,2,0,1,0,3,4,tie,old system,past 2"]
     (tmp_path / "past.csv").write_text("\n".join([",".join([*names, "winner", "source", "event_id"]), *rows]))
@@ -128,14 +137,19 @@ def test_csv_and_jsonl_say_the_same(store, tmp_path):
         ),
     ],
 )
-def test_a_bad_file_is_refused_whole(stream, tmp_path, name, text, says):
+def test_a_bad_file_is_refused_whole(
+    stream: DecisionStream, tmp_path: Path, name: str, text: str, says: str
+) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(InvalidInput, match=says):
         import_duels(stream, tmp_path / name)
     assert stream.model_version == 0
 
 
-def _forged(lines: list[str], change) -> list[str]:
+Change = Callable[[list[dict[str, object]]], None]
+
+
+def _forged(lines: list[str], change: Change) -> list[str]:
     """The export with something changed, and a checksum that fits."""
     records = [json.loads(line) for line in lines[:-1]]
     change(records)
@@ -144,15 +158,15 @@ def _forged(lines: list[str], change) -> list[str]:
     return [*texts, json.dumps({"end": len(texts) - 1, "checksum": checksum})]
 
 
-def _set(number: int, **values: object):
-    def change(records):
+def _set(number: int, **values: object) -> Change:
+    def change(records: list[dict[str, object]]) -> None:
         records[number] |= values
 
     return change
 
 
-def _without(number: int, name: str):
-    def change(records):
+def _without(number: int, name: str) -> Change:
+    def change(records: list[dict[str, object]]) -> None:
         del records[number][name]
 
     return change
@@ -197,7 +211,9 @@ def _without(number: int, name: str):
         (lambda records: records.append(records[3] | {"seq": 10}), "duel 0 was told, which was told"),
     ],
 )
-def test_a_forged_backup_is_refused_in_words(stream, store, rng, change, says):
+def test_a_forged_backup_is_refused_in_words(
+    stream: DecisionStream, store: Store, rng: Generator, change: Change, says: str
+) -> None:
     for _ in range(3):
         vote(stream, rng, source="app")
     lines = list(export_lines(store, "meals"))
@@ -210,7 +226,9 @@ def test_a_forged_backup_is_refused_in_words(stream, store, rng, change, says):
 @pytest.mark.parametrize(
     "name", ["../../etc/passwd", "a/b", "..", ".hidden", "", "a\\b", "é", "x" * 300, "a\nb"]
 )
-def test_a_name_that_leads_elsewhere_is_refused(stream, store, rng, name):
+def test_a_name_that_leads_elsewhere_is_refused(
+    stream: DecisionStream, store: Store, rng: Generator, name: str
+) -> None:
     vote(stream, rng)
     lines = list(export_lines(store, "meals"))
     forged = read_lines(_forged(lines, _set(0, name=name)))
@@ -222,7 +240,9 @@ def test_a_name_that_leads_elsewhere_is_refused(stream, store, rng, name):
     assert [row.name for row in store.streams()] == ["meals", "meals again"]
 
 
-def test_features_that_are_derived_wrongly_leave_no_stream(stream, store, rng):
+def test_features_that_are_derived_wrongly_leave_no_stream(
+    stream: DecisionStream, store: Store, rng: Generator
+) -> None:
     vote(stream, rng)
     old = read_lines(export_lines(store, "meals"))
     with pytest.raises(InvalidInput, match="finite"):
@@ -230,7 +250,7 @@ def test_features_that_are_derived_wrongly_leave_no_stream(stream, store, rng):
     assert [row.name for row in store.streams()] == ["meals"]
 
 
-def test_an_import_tells_how_far_it_is(stream, tmp_path):
+def test_an_import_tells_how_far_it_is(stream: DecisionStream, tmp_path: Path) -> None:
     path = tmp_path / "past.jsonl"
     path.write_text("\n".join(json.dumps(JSONL[0]) for _ in range(450)))
     heard: list[tuple[int, int]] = []
