@@ -13,7 +13,7 @@ from typing import Unpack
 
 import numpy as np
 
-from benchmarks import designs, long_life
+from benchmarks import designs, long_life, peers
 from benchmarks.timing import write_between_marks
 from duelwise.lab.grid.grid import ratio_of_means
 from duelwise.lab.play.compiled_loop import play
@@ -55,11 +55,12 @@ LATE: dict[
 
 
 def regret(
-    name: str, mapping: str, late: DelayModel, corruption: CorruptionModel, runs: int, *,
-    contexts: ContextModel | None = None, noise: float = 0.0, **options: Unpack[Tuning],
+    name: str, mapping: str, late: DelayModel, corruption: CorruptionModel, runs: int | range, *,
+    contexts: ContextModel | None = None, noise: float = 0.0, horizon: int = HORIZON,
+    **options: Unpack[Tuning],
 ) -> Array:  # fmt: skip
     """(R,) regret of one recipe; of two different candidates where they must differ."""
-    numbers = list(range(runs))
+    numbers = list(runs if isinstance(runs, range) else range(runs))
     world = LinearWorld(
         runs=numbers, seed=SEED, mapping=mapping, context_dim=10, arms=10, scaling="published", noise=noise
     )
@@ -71,7 +72,7 @@ def regret(
         seed=SEED,
         **options,
     )
-    played = play(learner, scenario, horizon=HORIZON)
+    played = play(learner, scenario, horizon=horizon)
     return (played.distinct_regret if options.get("distinct_pair") else played.regret).sum(axis=1)
 
 
@@ -157,6 +158,21 @@ def parallel_lines(runs: int) -> Iterable[str]:
             yield f"| {mapping} | {said} | {shown(live, preset)} | {shown(requested, preset)} |\n"
 
 
+def peer_lines(runs: int) -> Iterable[str]:
+    def of(
+        name: str, mapping: str, delay: DelayModel, numbers: range, horizon: int, width: float | None
+    ) -> Array:
+        told: Tuning = {"estimate": "full-mle", "distinct_pair": True}
+        if name == "feel-good":
+            told |= {"horizon": horizon}
+        if width is not None:
+            told |= {"exploration_width": width}
+        return regret(name, mapping, delay, LIES, numbers, horizon=horizon, **told)
+
+    delays = dict(zip(("strategic", "stochastic"), BOTH, strict=True))
+    return peers.lines(of, shown, delays, runs=runs, horizon=HORIZON)
+
+
 def design_lines(_runs: int) -> Iterable[str]:
     return designs.lines()
 
@@ -167,7 +183,7 @@ def life_lines(_runs: int) -> Iterable[str]:
 
 PARTS = {
     "design": design_lines, "parallel": parallel_lines, "steady": steady_lines,
-    "late": late_lines, "unknown": unknown_lines, "life": life_lines,
+    "late": late_lines, "unknown": unknown_lines, "life": life_lines, "peers": peer_lines,
 }  # fmt: skip
 
 
