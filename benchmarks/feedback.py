@@ -56,7 +56,7 @@ LATE: dict[
 
 def regret(
     name: str, mapping: str, late: DelayModel, corruption: CorruptionModel, runs: int | range, *,
-    contexts: ContextModel | None = None, noise: float = 0.0, horizon: int = HORIZON,
+    contexts: ContextModel | None = None, noise: float = 0.0, rounds: int = HORIZON,
     **options: Unpack[Tuning],
 ) -> Array:  # fmt: skip
     """(R,) regret of one recipe; of two different candidates where they must differ."""
@@ -72,7 +72,7 @@ def regret(
         seed=SEED,
         **options,
     )
-    played = play(learner, scenario, horizon=horizon)
+    played = play(learner, scenario, horizon=rounds)
     return (played.distinct_regret if options.get("distinct_pair") else played.regret).sum(axis=1)
 
 
@@ -167,7 +167,7 @@ def peer_lines(runs: int) -> Iterable[str]:
             told |= {"horizon": horizon}
         if width is not None:
             told |= {"exploration_width": width}
-        return regret(name, mapping, delay, LIES, numbers, horizon=horizon, **told)
+        return regret(name, mapping, delay, LIES, numbers, rounds=horizon, **told)
 
     delays = dict(zip(("strategic", "stochastic"), BOTH, strict=True))
     return peers.lines(of, shown, delays, runs=runs, horizon=HORIZON)
