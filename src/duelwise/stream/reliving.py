@@ -9,6 +9,7 @@ import numpy as np
 from duelwise.stream.events import (
     Asked,
     Imputed,
+    ItemsPut,
     Observed,
     Ranged,
     Rebuilt,
@@ -53,6 +54,8 @@ def relive(
             continue
         elif isinstance(event, Observed | Imputed):
             event = event._replace(y=np.array(context(event.y), dtype=np.float64))
+        elif isinstance(event, ItemsPut):
+            event = _items_anew(event, features, context)
         elif isinstance(event, SourcesWeighed) and folded.settings.sources == "equal":
             continue
         elif isinstance(event, Retracted) and event.vote is not None:
@@ -80,6 +83,16 @@ def _asked_anew(asked: Asked, folded: Folded, features: Change, context: Change)
         offered=None,
         bounds=None if asked.bounds is None else _spread(features(asked.bounds)),
     )
+
+
+def _items_anew(put: ItemsPut, features: Change, context: Change) -> ItemsPut:
+    """Items with the features that pairs of them have."""
+    return put._replace(x=_each(put.x, features), y=None if put.y is None else _each(put.y, context))
+
+
+def _each(rows: Array, change: Change) -> Array:
+    """A change of pairs for rows (n, d), one by one: beside itself each has the place of either side."""
+    return np.array([change(np.stack((row, row)))[0] for row in rows], dtype=np.float64)
 
 
 def _spread(x: Array) -> Array:
