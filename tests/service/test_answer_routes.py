@@ -146,3 +146,16 @@ def test_the_client_has_it_all(client: Client, path: str) -> None:
     assert shop.audit()["votes"] == 1
     with pytest.raises(UnknownItem):
         shop.ask(ids=["i1", "absent"])
+
+
+def test_a_ranking_tells_what_the_side_is_worth(http: httpx.Client) -> None:
+    http.post("/v1/streams", json={"name": "sided", "context_dim": 1, "position_bias": True})
+    items = [{"id": "a", "features": [0]}, {"id": "b", "features": [1]}]
+    http.put("/v1/streams/sided/items", json={"items": items})
+    for _ in range(10):
+        ticket = http.post("/v1/streams/sided/ask", json={}).json()["ticket"]
+        http.post(f"/v1/streams/sided/tickets/{ticket}/tell", json={"winner": "left"})
+    bias = http.post("/v1/streams/sided/rank", json={}).json()["position_bias"]
+    assert bias["low"] < bias["estimate"] < bias["high"]
+    assert bias["estimate"] > bias["standard_error"] > 0
+    assert http.get("/v1/streams/sided/report").json()["positions"]["bias"] == bias

@@ -21,6 +21,7 @@ HOSTILE = "<script>alert(1)</script>"
 SOURCE = "<img src=x onerror=alert(2)>"
 VOTES, AT_ONCE = 5000, 100
 TASTE = np.array([1.0, -0.5, 0.3])
+BIAS = 0.7  # for the side on the left
 WIDTHS = {"desktop": (1280, 900), "phone": (390, 800)}
 CHARTS = ("board", "votes", "coefficients", "weights", "delays", "calibration")
 LINES_OF_NUMBERS = """Math.max(...[...document.querySelectorAll('td:not(:first-child)')].map(cell => {
@@ -38,7 +39,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     features = rng.normal(size=(12, 3))
     features[0] = [3.0, -1.0, 1.0]  # the hostile one is the best
     ids = [HOSTILE, *(f"item {k}" for k in range(1, 12))]
-    settings = StreamSettings(context_dim=3, feature_names=("size", "<b>price", "stars"))
+    settings = StreamSettings(context_dim=3, feature_names=("size", "<b>price", "stars"), position_bias=True)
     with DecisionStream.create(store, "shop", settings, clock=lambda: next(moments)) as stream:
         stream.put_items([{"id": id, "features": x.tolist()} for id, x in zip(ids, features, strict=True)])
         utility = dict(zip(ids, (features @ TASTE).tolist(), strict=True))
@@ -58,7 +59,7 @@ def _moments() -> Iterator[float]:
 
 def _vote(duel: Duel, utility: dict[str, float], rng: np.random.Generator) -> Tell:
     apart = utility[str(duel.left.id)] - utility[str(duel.right.id)]
-    left = rng.random() < 1 / (1 + np.exp(-apart))
+    left = rng.random() < 1 / (1 + np.exp(-apart - BIAS))
     source = [SOURCE, *(f"rater {k}" for k in range(1, 20))][int(rng.integers(20))]
     return Tell(duel.ticket, "left" if left else "right", source)
 
@@ -107,6 +108,7 @@ def test_the_page_opens_without_errors_or_sideways_scrolling(
     assert "5000 votes from 20 sources" in body
     assert SOURCE in body
     assert "Board with size held equal" in body
+    assert "Being shown on the left adds +0." in body
     assert brightness > 384 if scheme == "dark" else brightness < 384
 
 

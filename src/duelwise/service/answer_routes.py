@@ -190,7 +190,9 @@ def chosen_of(candidates: Any, ids: Any, group: Any) -> Candidates | FromCatalog
 def rank_answer(found: Ranking) -> schemas.RankAnswer:
     verdict: dict[str, Any] = found.settled._asdict() | {"leaders": list(found.settled.leaders)}
     items = [schemas.RankedItem(**one._asdict()) for one in found.items]
-    return schemas.RankAnswer(items, schemas.Verdict(**verdict), list(found.adjusted))
+    side = found.position_bias
+    bias = None if side is None else schemas.PositionBias(*side)
+    return schemas.RankAnswer(items, schemas.Verdict(**verdict), list(found.adjusted), bias)
 
 
 def audit_answer(found: Audit) -> schemas.AuditAnswer:

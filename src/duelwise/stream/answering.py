@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -65,6 +66,16 @@ class Ranking(NamedTuple):
     items: tuple[RankedItem, ...]
     settled: Verdict
     adjusted: tuple[str, ...]  # features that were held equal
+    position_bias: PositionBias | None  # taken out; None where the stream does not estimate it
+
+
+class PositionBias(NamedTuple):
+    """What being shown on the left adds to a candidate's utility; above answers are free of it."""
+
+    estimate: float
+    standard_error: float
+    low: float  # of the level's interval
+    high: float
 
 
 class Best(NamedTuple):
@@ -84,7 +95,8 @@ def rank(
 ) -> Ranking:
     """Candidates, or items of the catalogue, in order of utility; `adjust` names features held equal."""
     ids, z = features_of(sight, candidates)
-    columns = [_column(name, sight.settings.feature_names) for name in adjust]
+    before = sight.settings.sides.columns
+    columns = [before + _column(name, sight.settings.feature_names) for name in adjust]
     ranked = ranking.rank(sight.posterior, z, adjust=columns, level=level, seed=sight.settings.seed)
     shown = len(ids) if limit is None else min(limit, len(ids))
     if shown < 1:
@@ -100,7 +112,17 @@ def rank(
         RankedItem(str(ids[at]), *values, beats_next=None if np.isnan(beats) else beats)
         for at, *values, beats in lines
     )
-    return Ranking(items, _verdict(sight, ids, held, level), tuple(adjust))
+    verdict = _verdict(sight, ids, held, level)
+    return Ranking(items, verdict, tuple(adjust), position_bias(sight.settings, sight.posterior, level=level))
+
+
+def position_bias(settings: StreamSettings, posterior: Posterior, *, level: float) -> PositionBias | None:
+    """What the side is worth, where the model knows sides."""
+    if not settings.position_bias:
+        return None
+    estimate, error = float(posterior.mean[0]), float(np.sqrt(posterior.covariance[0, 0]))
+    half = NormalDist().inv_cdf(0.5 + level / 2) * error
+    return PositionBias(estimate, error, estimate - half, estimate + half)
 
 
 def allowing_for_sources(sight: Sight, votes: VoteTable) -> Sight:
@@ -122,7 +144,7 @@ def chance(sight: Sight, first: Features | str, second: Features | str) -> float
 
 
 def features_of(sight: Sight, candidates: Candidates | FromCatalogue) -> tuple[Sequence[str], Array]:
-    """Ids and z (K, d), y where it is known and else as φ̂ predicts it."""
+    """Ids and z (K, d) on no side, y where it is known and else as φ̂ predicts it."""
     if isinstance(candidates, FromCatalogue):
         catalogue = sight.catalogue
         if candidates.ids is not None:
@@ -136,12 +158,13 @@ def features_of(sight: Sight, candidates: Candidates | FromCatalogue) -> tuple[S
         read = read_candidates(candidates, sight.settings.context_names, sight.settings.encoder)
         ids = [str(k) for k in range(len(read.x))] if read.ids is None else read.ids
         x, y, known = read.x, None, None
+    unshown = sight.settings.sides.unshown(x)
     if sight.settings.post_dim == 0:
-        return ids, x
+        return ids, unshown
     predicted = sight.predict(x[None])[0]
     if y is not None and known is not None:
         predicted = np.where(known[:, None], y, predicted)
-    return ids, np.concatenate((x, predicted), axis=1)
+    return ids, np.concatenate((unshown, predicted), axis=1)
 
 
 def _one(sight: Sight, item: Features | str) -> Array:
@@ -153,7 +176,7 @@ def _one(sight: Sight, item: Features | str) -> Array:
         y = None
     if y is None:
         y = sight.predict(x[None, None])[0, 0]
-    return np.concatenate((x, y))
+    return np.concatenate((sight.settings.sides.unshown(x), y))
 
 
 def _verdict(sight: Sight, ids: Sequence[str], z: Array, level: float) -> Verdict:

@@ -81,7 +81,7 @@ class Asking:
             tag=tickets.new_tag(self._record.writer.stream.uid, round, self._record.at),
             arms=np.array([0, 1]),
             x=x,
-            predicted=self._record.folded.inputs.predict(x[None])[0],
+            predicted=self._record.folded.predict(x[None])[0],
             swapped=False,
             model_version=self._record.folded.seq,
             y=y,
@@ -112,7 +112,9 @@ class Asking:
 
     def _clamped(self, x: Array) -> tuple[str, ...]:
         """The features of which some candidate of x (K, dx) lies beyond the range."""
-        beyond = np.flatnonzero(self._record.folded.inputs.beyond(x[None])[0]).tolist()
+        sides = self._record.settings.sides
+        outside = self._record.folded.inputs.beyond(sides.unshown(x[None]))[0, sides.columns :]
+        beyond = np.flatnonzero(outside).tolist()
         return tuple(self._record.settings.context_names[feature] for feature in beyond)
 
     def _offered(self, ask: Ask) -> CandidateSet:

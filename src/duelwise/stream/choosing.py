@@ -9,7 +9,6 @@ import numpy as np
 from duelwise.answers.settling import MOST_AHEAD
 from duelwise.errors import CannotChoose
 from duelwise.learning.core.batch import all_finite
-from duelwise.learning.scaling import ScaledLearner
 from duelwise.randomness import RoundDraws
 from duelwise.stream.folding import Folded
 from duelwise.stream.settings import StreamSettings
@@ -47,37 +46,38 @@ class Chooser:
 
     def choose(self, folded: Folded, offered: Choices, round: int) -> Choice:
         """A pair of two different candidates."""
-        learner, x = folded.inputs, offered.x
+        x = offered.x
         side, chance, one, other = self._draws.at(round)[0].tolist()
         count = len(x)
         pairs = count * (count - 1) / 2  # each is drawn alike
         first = int(one * count)
         drawn = np.array([first, (first + 1 + int(other * (count - 1))) % count])
-        chosen = self._settling(folded, offered) if self._settles else _sound_choice(learner, x)
+        chosen = self._settling(folded, offered) if self._settles else _sound_choice(folded, x)
         if chosen is None:
             probability = 1 / pairs if self._share else None
-            return Choice(drawn, learner.predict(x[None])[0, drawn], side < 0.5, probability, fallback=True)
+            return Choice(drawn, folded.predict(x[None])[0, drawn], side < 0.5, probability, fallback=True)
         arms, predicted = chosen.arms[0], chosen.predicted[0]
         if self._share == 0:
             return Choice(arms, predicted, side < 0.5, None)
         if chance < self._share and set(drawn.tolist()) != set(arms.tolist()):
-            return Choice(drawn, learner.predict(x[None])[0, drawn], side < 0.5, self._share / pairs)
+            return Choice(drawn, folded.predict(x[None])[0, drawn], side < 0.5, self._share / pairs)
         return Choice(arms, predicted, side < 0.5, 1 - self._share + self._share / pairs)
 
     def _settling(self, folded: Folded, offered: Choices) -> Duel:
         """The pair that helps most to settle who is best."""
-        predicted = folded.inputs.predict(offered.x[None])[0]
-        z = np.concatenate((offered.x, offered.expected(predicted)), axis=1)
+        predicted = folded.predict(offered.x[None])[0]
+        x = folded.settings.sides.unshown(offered.x)
+        z = np.concatenate((x, offered.expected(predicted)), axis=1)
         arms = folded.believing.settling_pair(z, folded.duels.differences(MOST_AHEAD), top=self._top)
         return Duel(folded.learner.round, arms[None], offered.x[None, arms], predicted[None, arms])
 
 
-def _sound_choice(learner: ScaledLearner, x: Array) -> Duel | None:
+def _sound_choice(folded: Folded, x: Array) -> Duel | None:
     """The learner's choice; None where numbers beyond all bounds have left it without one."""
     try:
-        chosen = learner.choose(x[None])
+        chosen = folded.inputs.choose(folded.settings.sides.unshown(x[None]))
     except CannotChoose:
         return None
-    state = learner.learner
+    state = folded.learner
     known = (chosen.predicted, state.theta, state.served_geometry.inverse, state.arrived_geometry.inverse)
     return chosen if all(map(all_finite, known)) else None

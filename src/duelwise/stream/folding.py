@@ -41,7 +41,7 @@ from duelwise.stream.ledger import Ledger
 from duelwise.stream.open_duels import Heard, LearnedVote, OpenDuels
 from duelwise.stream.progress import watched
 from duelwise.stream.settings import StreamSettings
-from duelwise.types import Contexts, Duel, IntArray, Votes
+from duelwise.types import Array, Contexts, Duel, IntArray, Votes
 
 RUN: IntArray = np.zeros(1, dtype=np.int64)  # a stream is one run
 SHARE = "learner."
@@ -56,8 +56,8 @@ class Folded:
     def __init__(self, settings: StreamSettings, *, leaving_out: LeftOut = NOTHING_LEFT_OUT) -> None:
         self.settings = settings
         self.inputs: ScaledLearner = settings.start_scaled()
-        self.believing = Believing(settings.context_dim + settings.post_dim)
-        self.duels = OpenDuels(settings.context_dim + settings.post_dim)
+        self.believing = Believing(settings.model_dim)
+        self.duels = OpenDuels(settings)
         self.catalogue = Catalogue(settings)
         self.ledger = Ledger()
         self.on_learned: Callable[[LearnedVote], None] | None = None  # for whoever walks a log
@@ -71,6 +71,10 @@ class Folded:
     def learner(self) -> DuelingLearner:
         """The learner behind its ranges: all its numbers are in their units."""
         return self.inputs.learner
+
+    def predict(self, x: Array) -> Array:
+        """(R, K, dy) what φ̂ expects of candidates x (R, K, dx) that are on no side."""
+        return self.inputs.predict(self.settings.sides.unshown(x))
 
     def apply(self, recorded: Recorded) -> None:
         """The next event of the log: serve, observe, tell, forget; never choose."""
@@ -127,8 +131,10 @@ class Folded:
         if asked.round in self._unserved:
             self._serve_nothing(asked.round)
             return
-        offered = None if asked.bounds is None else asked.bounds[None]
-        pair = (asked.arms[None], asked.x[None], asked.predicted[None])
+        sides = self.settings.sides
+        offered = None if asked.bounds is None else sides.unshown(asked.bounds)[None]
+        x = sides.shown(asked.x, swapped=asked.swapped)
+        pair = (asked.arms[None], x[None], asked.predicted[None])
         self.inputs.serve(Duel(asked.round, *pair, offered, asked.wanted or 1))
         self.duels.ask(asked)
         if asked.y is not None:
@@ -140,7 +146,7 @@ class Folded:
             return
         if observed.x is not None and observed.fresh is not None:
             fresh = np.where(observed.fresh.astype(np.bool_), observed.y, np.nan)
-            self.inputs.teach(RUN, observed.x[None], fresh[None])
+            self.inputs.teach(RUN, self.settings.sides.unshown(observed.x[None]), fresh[None])
             return
         self.duels.observe(observed.round, observed.y)
         fresh = np.where(self.learner.known_context(0, observed.round), np.nan, observed.y)
@@ -173,7 +179,7 @@ class Folded:
         """A duel whose record was cut, or that is taken out, still counts its round."""
         if round < 0:
             return
-        x = np.full((1, 2, self.settings.context_dim), np.nan)
+        x = np.full((1, 2, self.inputs.context_dim), np.nan)
         y = np.full((1, 2, self.settings.post_dim), np.nan)
         self.inputs.serve(Duel(round, np.array([[0, 1]]), x, y))
         self.inputs.forget(0, round)

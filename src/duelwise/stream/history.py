@@ -109,7 +109,7 @@ class History:
         return None
 
     def _wrong_ranges(self, ranged: Ranged) -> str | None:
-        dim = self._settings.context_dim + self._settings.post_dim
+        dim = self._settings.model_dim
         for name in ("centre", "half", "reach"):
             values: object = getattr(ranged, name)
             if not isinstance(values, np.ndarray) or cast("AnyArray", values).shape != (dim,):

@@ -38,7 +38,8 @@ def relive(
 
     `folded` is the new stream's state: it is level with the last event given out.
     """
-    settled = ranges_of_log(folded.inputs, old, features, context)
+    sides = folded.settings.sides
+    settled = ranges_of_log(folded.inputs, old, lambda x: sides.unshown(features(x)), context)
     if settled is not None:
         new = Recorded(1, old[0].at, settled)
         folded.apply(new)
@@ -76,7 +77,7 @@ def _asked_anew(asked: Asked, folded: Folded, features: Change, context: Change)
     return asked._replace(
         x=x,
         y=_known_at_once(asked, context, settings=folded.settings),
-        predicted=folded.inputs.predict(x[None])[0],
+        predicted=folded.predict(x[None])[0],
         model_version=folded.seq,
         candidates=None,
         candidate_ids=None,

@@ -33,7 +33,7 @@ class StreamAnswers:
             folded = replica.folded
             return Sight(
                 self.settings, folded.believing.posterior(), folded.catalogue,
-                folded.inputs.predict, int(folded.learner.pending.out[0]),
+                folded.predict, int(folded.learner.pending.out[0]),
             )  # fmt: skip
 
     def rank(
