@@ -159,3 +159,16 @@ def test_a_ranking_tells_what_the_side_is_worth(http: httpx.Client) -> None:
     assert bias["low"] < bias["estimate"] < bias["high"]
     assert bias["estimate"] > bias["standard_error"] > 0
     assert http.get("/v1/streams/sided/report").json()["positions"]["bias"] == bias
+
+
+def test_vectors_are_projected_over_http(http: httpx.Client) -> None:
+    rule = {"text": {"length": 6, "dim": 2, "projection": "fitted"}}
+    made = http.post("/v1/streams", json={"name": "texts", "context_dim": 2, "encodings": rule})
+    assert made.status_code == 201
+    offered = [{"id": f"t{k}", "features": {"text": [k, k * k, 1, 0, 0, -k]}} for k in range(5)]
+    early = http.post("/v1/streams/texts/ask", json={"candidates": offered})
+    assert early.status_code == 422
+    assert "put first" in early.json()["detail"]
+    assert http.put("/v1/streams/texts/items", json={"items": offered}).json()["added"] == 5
+    assert http.post("/v1/streams/texts/ask", json={"candidates": offered}).status_code == 201
+    assert len(http.get("/v1/streams/texts/items").json()["items"][0]["features"]) == 2

@@ -15,6 +15,7 @@ from duelwise.answers.ranking import win_probability
 from duelwise.errors import InvalidInput, unknown_name
 from duelwise.stream.candidates import Candidates, Features, read_candidates, read_features
 from duelwise.stream.catalogue import Catalogue, check_offer
+from duelwise.stream.encoding import Encoder
 from duelwise.stream.operations import FromCatalogue
 from duelwise.stream.settings import StreamSettings
 from duelwise.stream.vote_table import VoteTable
@@ -29,6 +30,7 @@ class Sight(NamedTuple):
     settings: StreamSettings
     posterior: Posterior
     catalogue: Catalogue
+    encoder: Encoder
     predict: Callable[[Array], Array]  # (1, K, dx) → (1, K, dy)
     pending: int  # duels whose vote is out
 
@@ -155,7 +157,7 @@ def features_of(sight: Sight, candidates: Candidates | FromCatalogue) -> tuple[S
         ids: Sequence[str] = offered.ids
         x, y, known = offered.x, offered.y, offered.known
     else:
-        read = read_candidates(candidates, sight.settings.context_names, sight.settings.encoder)
+        read = read_candidates(candidates, sight.settings.context_names, sight.encoder)
         ids = [str(k) for k in range(len(read.x))] if read.ids is None else read.ids
         x, y, known = read.x, None, None
     unshown = sight.settings.sides.unshown(x)
@@ -172,7 +174,7 @@ def _one(sight: Sight, item: Features | str) -> Array:
         kept = sight.catalogue.item(item)
         x, y = kept.x, kept.y
     else:
-        x = read_features(item, sight.settings.context_names, "the item", sight.settings.encoder)
+        x = read_features(item, sight.settings.context_names, "the item", sight.encoder)
         y = None
     if y is None:
         y = sight.predict(x[None, None])[0, 0]

@@ -97,7 +97,7 @@ class Asking:
         sides = (("left", duel.left, duel.left_context), ("right", duel.right, duel.right_context))
         for side, (name, features, context) in enumerate(sides):
             owner = f"the {name} candidate"
-            x[side] = read_features(features, settings.context_names, owner, settings.encoder)
+            x[side] = read_features(features, settings.context_names, owner, self._record.folded.encoder)
             y[side] = read_features(context, settings.post_names, f"{owner}'s context")
         return x, y
 
@@ -121,7 +121,7 @@ class Asking:
         """Candidates as given, or those of the catalogue."""
         chosen, catalogue = ask.candidates, self._record.folded.catalogue
         if not isinstance(chosen, FromCatalogue):
-            return read_candidates(chosen, self._record.settings.context_names, self._record.settings.encoder)
+            return read_candidates(chosen, self._record.settings.context_names, self._record.folded.encoder)
         if chosen.ids is not None:
             check_ids(chosen.ids)
             offered = catalogue.some(chosen.ids)

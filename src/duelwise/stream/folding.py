@@ -24,6 +24,7 @@ from duelwise.stream.events import (
     ItemsPut,
     ItemsWithdrawn,
     Observed,
+    Projected,
     Ranged,
     Rebuilt,
     Recorded,
@@ -58,7 +59,7 @@ class Folded:
         self.inputs: ScaledLearner = settings.start_scaled()
         self.believing = Believing(settings.model_dim)
         self.duels = OpenDuels(settings)
-        self.catalogue = Catalogue(settings)
+        self.catalogue, self.encoder = Catalogue(settings), settings.encoder
         self.ledger = Ledger()
         self.on_learned: Callable[[LearnedVote], None] | None = None  # for whoever walks a log
         self.seq: int = 0
@@ -103,6 +104,8 @@ class Folded:
             self._serve_nothing(event.round)
         elif isinstance(event, ItemsPut | ItemsWithdrawn):
             self.catalogue.take(event)
+        elif isinstance(event, Projected):
+            self.encoder = self.encoder.fitted(event)
         elif isinstance(event, SourceHeld | SourceReleased):
             self.left_out = self.left_out.after(recorded)
             self.ledger.unlearning_since = recorded.seq
@@ -218,9 +221,12 @@ class Folded:
         self.seq = self.restored_from = snapshot.seq
 
     def read_catalogue(self, log: Log) -> None:
-        """Items are not in snapshots: they are read from the events that made them."""
+        """Items and projections are not in snapshots: they are read from the events that made them."""
         for recorded in log.of_kinds(OF_ITEMS, upto=self.seq):
-            self.catalogue.take(recorded.event)
+            if isinstance(recorded.event, Projected):
+                self.encoder = self.encoder.fitted(recorded.event)
+            else:
+                self.catalogue.take(recorded.event)
 
 
 def _one(round: int) -> IntArray:

@@ -19,6 +19,7 @@ from duelwise.stream.events import (
     ItemsPut,
     ItemsWithdrawn,
     Observed,
+    Projected,
     Ranged,
     Rebuilt,
     Recorded,
@@ -45,6 +46,7 @@ class History:
         self.rounds = 0
         self._named: set[str] = set()
         self._items: set[str] = set()
+        self._encoder = settings.encoder
 
     def take(self, recorded: Recorded) -> str | None:
         """Go one event on; returns why it cannot have happened, and then it is passed over."""
@@ -67,6 +69,8 @@ class History:
             self._items.update(event.ids)
         elif isinstance(event, ItemsWithdrawn):
             self._items.difference_update(event.ids)
+        elif isinstance(event, Projected):
+            self._encoder = self._encoder.fitted(event)
         if recorded.event_id is not None:
             self._named.add(recorded.event_id)
         return None
@@ -100,6 +104,8 @@ class History:
             return self._wrong_items(event)
         if isinstance(event, ItemsWithdrawn):
             return self._wrong_withdrawal(event)
+        if isinstance(event, Projected):
+            return self._wrong_projection(event)
         if isinstance(event, Rebuilt) and not _is_whole(event.upto, least=0, most=recorded.seq - 1):
             return f"rebuilds up to event {event.upto!r:.80}"
         if isinstance(event, Ranged):
@@ -175,6 +181,18 @@ class History:
             return f"has the ids {withdrawn.ids!r:.80}"
         absent = [id for id in withdrawn.ids if id not in self._items]
         return f"withdraws the item {absent[0]!r:.80}, which is not there" if absent else None
+
+    def _wrong_projection(self, projected: Projected) -> str | None:
+        waiting = self._encoder.to_fit
+        if projected.name not in waiting:
+            return f"fits the projection of {projected.name!r:.80}, which waits for none"
+        length, dim = waiting[projected.name][:2]
+        for name, values, shape in (
+            ("centre", projected.centre, (length,)), ("axes", projected.axes, (length, dim)),
+        ):  # fmt: skip
+            if values.shape != shape or not np.isfinite(values).all():
+                return f"has {name} of shape {values.shape} where {shape} finite numbers are expected"
+        return None
 
     def _wrong_array(
         self, name: str, values: AnyArray | None, columns: int, *, rows: int = 2, largest: float = LARGEST

@@ -11,6 +11,7 @@ from duelwise.stream.events import (
     Imputed,
     ItemsPut,
     Observed,
+    Projected,
     Ranged,
     Rebuilt,
     Recorded,
@@ -55,6 +56,8 @@ def relive(
             continue
         elif isinstance(event, Observed | Imputed):
             event = event._replace(y=np.array(context(event.y), dtype=np.float64))
+        elif isinstance(event, Projected) and event.name not in folded.encoder.to_fit:
+            continue
         elif isinstance(event, ItemsPut):
             event = _items_anew(event, features, context)
         elif isinstance(event, SourcesWeighed) and folded.settings.sources == "equal":

@@ -106,7 +106,7 @@ class StreamSettings(StreamFields):
 
     @property
     def encoder(self) -> Encoder:
-        """What turns raw features into numbers."""
+        """What turns raw features into numbers, before any projection is fitted to items."""
         return encoder_of(self.encodings, self.seed)
 
     @property
