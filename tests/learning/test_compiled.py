@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from duelwise import sources
-from duelwise.learning.core import jit
+from duelwise.learning.core import compiling_once, jit
 
 HEAD = "from duelwise.learning.core.jit import compiled\n"
 INNER = HEAD + "\n@compiled\ndef g():\n    return {}\n"
@@ -42,6 +43,45 @@ def test_a_kernel_follows_the_kernel_it_calls(tmp_path: Path, elsewhere: bool) -
     assert told("first", 1) == ["1", "0"]
     assert told("first", 1) == ["1", "1"]  # from disk
     assert told("second", 22) == ["22", "0"]
+
+
+AT_ONCE = """
+import time, sys
+from outer import f
+time.sleep(max(0.0, float(sys.argv[1]) - time.time()))
+print(f(), sum(f.stats.cache_hits.values()))
+"""
+
+
+def test_of_two_processes_at_once_one_compiles(tmp_path: Path) -> None:
+    (tmp_path / "inner.py").write_text(INNER.format(1))
+    (tmp_path / "outer.py").write_text(OUTER)
+    command = [sys.executable, "-c", AT_ONCE, str(time.time() + 6)]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert sorted(one.communicate(timeout=60)[0] for one in both) == ["1 0\n", "1 1\n"]
+    assert not list(tmp_path.rglob("*.lock"))
+
+
+def test_a_process_that_died_while_compiling_keeps_nobody_waiting(tmp_path: Path) -> None:
+    holds = "import sys\nfrom duelwise.learning.core.compiling_once import Turns\n"
+    take = "Turns(sys.argv[1], 'k').take('s')"
+    subprocess.run([sys.executable, "-c", holds + take, str(tmp_path)], check=True)
+    assert list(tmp_path.glob("k-*.lock"))
+    turns = compiling_once.Turns(str(tmp_path), "k")
+    assert not turns.take("s")
+    turns.give_back("s")
+    assert not list(tmp_path.glob("k-*.lock"))
+
+
+def test_who_waits_too_long_compiles_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling_once, "LONGEST_WAIT", 0.1)
+    first, second = compiling_once.Turns(str(tmp_path), "k"), compiling_once.Turns(str(tmp_path), "k")
+    assert not first.take("s")
+    assert not second.take("other")  # another signature is nobody's business
+    assert not second.take("s")
+    first.give_back("s")
+    assert not second.take("s")
 
 
 def test_the_stamp_is_of_every_file_that_may_hold_a_kernel() -> None:

@@ -243,6 +243,7 @@ class DuelingLearner:
         view = View(
             self.round, np.concatenate((x, predicted), 2), fit.theta, explored.inverse,
             self.parts.width.at(core), fit.rules.distinct, self.noise, fit.votes, core.pending.out,
+            self.estimate,
         )  # fmt: skip
         arms = self._check_arms(self.parts.select.pairs(view), x.shape[1])
         return self._spread_out(arms, view, x) if fit.rules.geometry == EXPLORES_REQUESTED else arms

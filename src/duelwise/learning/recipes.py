@@ -1,4 +1,4 @@
-"""The five algorithms of the paper and two of our own, each a few parts named together.
+"""The five algorithms of the paper, three peers and two of our own, each a few parts named together.
 
 | recipe       | selection                     | geometry  | weight           | estimate (paper) |
 |--------------|-------------------------------|-----------|------------------|------------------|
@@ -10,6 +10,8 @@
 | steady       | distrust, then as rcdp-ucb    | served V  | audited ramp     | full MLE         |
 | live         | distrust, then as rcdp-ucb    | requested S | arrival ramp   | proximal         |
 | thompson     | two draws of Θ                | arrived W | uniform          | one step         |
+| feel-good    | two optimistic draws of Θ     | arrived W | uniform          | full MLE         |
+| vacdb        | layer by layer                | its layers' | its layers'    | MLE in each layer |
 
 `preset="paper"` is what reproduces the published curves; every setting can be named
 instead. docs/departures.md says where the paper's text, listing and code disagree.
@@ -26,6 +28,8 @@ from duelwise.errors import InvalidInput, unknown_name
 from duelwise.learning import radii
 from duelwise.learning.estimation import ESTIMATORS, Estimator, FullMLE
 from duelwise.learning.learner import DuelingLearner, FeaturesName, GeometryName
+from duelwise.learning.peers.feel_good import FeelGood, FeelGoodDraws
+from duelwise.learning.peers.layered import Layered, LayeredPair
 from duelwise.learning.post_serving import post_serving as post_serving_named
 from duelwise.learning.post_serving.model import PostServing
 from duelwise.learning.selection import (
@@ -221,6 +225,31 @@ def thompson(**options: Unpack[Options]) -> DuelingLearner:
     return _learner(options, _settle(paper, options), TwoDraws(dim=_dim(options)), Uniform())
 
 
+def feel_good(**options: Unpack[Options]) -> DuelingLearner:
+    """FGTS.CDB: each of the two is best under its own draw from a posterior that favours a high best arm.
+
+    Li, Zhao and Gu (2024). The optimism μ is 1/√T of the `horizon`; `exploration_width` spreads the draws.
+    """
+    paper = Settings(
+        exploration_width=1.0, curvature=PAPER_CURVATURE, features="observed", estimate="full-mle"
+    )
+    chosen = replace(_own_estimate("feel-good", _settle(paper, options)), estimate=FeelGood())
+    optimism = 1.0 / math.sqrt(chosen.horizon or UNKNOWN_HORIZON)
+    return _learner(options, chosen, FeelGoodDraws(dim=_dim(options), optimism=optimism), Uniform())
+
+
+def vacdb(**options: Unpack[Options]) -> DuelingLearner:
+    """VACDB: layers that each learn from pairs of one size, and drop what they find worse.
+
+    Di, Jin, Wu, Zhao, Farnoud and Gu (2024). `exploration_width` stands for the logarithms in its radii.
+    """
+    paper = Settings(
+        exploration_width=1.0, curvature=PAPER_CURVATURE, features="observed", estimate="full-mle"
+    )
+    chosen = replace(_own_estimate("vacdb", _settle(paper, options)), estimate=Layered())
+    return _learner(options, chosen, LayeredPair(curvature=chosen.curvature), Uniform())
+
+
 def steady(**options: Unpack[Options]) -> DuelingLearner:
     """Explore first, believe later: for C lies at most, wherever they fall.
 
@@ -262,6 +291,8 @@ RECIPES: dict[str, Recipe] = {
     "max-inp": max_inp,
     "max-pair-ucb": max_pair_ucb,
     "thompson": thompson,
+    "feel-good": feel_good,
+    "vacdb": vacdb,
     "steady": steady,
     "live": live,
 }
@@ -271,11 +302,25 @@ PAPER_FIVE = ("rcdp-ucb", "rcdb", "colstim", "max-inp", "max-pair-ucb")
 """The algorithms of the paper's figures. A new recipe is not one of them."""
 
 
+STREAM_RECIPES = {name: made for name, made in RECIPES.items() if name not in ("feel-good", "vacdb")}
+"""Those that a stream may have. The others keep every round's candidates, or choose slowly, in Python."""
+
+
 def recipe(name: str) -> Recipe:
     """The recipe of that name."""
     if name not in RECIPES:
         raise unknown_name("method", name, RECIPES)
     return RECIPES[name]
+
+
+def _own_estimate(name: str, chosen: Settings) -> Settings:
+    """For algorithms that are an estimate as much as a rule."""
+    if chosen.estimate != "full-mle":
+        raise InvalidInput(
+            f"{name} has an estimate of its own, by maximum likelihood over all votes; estimate is "
+            f"{chosen.estimate!r}. Leave it out, or say 'full-mle'."
+        )
+    return chosen
 
 
 def _dim(options: Options) -> int:

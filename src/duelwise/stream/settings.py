@@ -16,7 +16,7 @@ from duelwise.learning.core.links import LINKS
 from duelwise.learning.estimation import ESTIMATORS
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.post_serving import POST_SERVING, PostServing, Spline
-from duelwise.learning.recipes import Options, recipe
+from duelwise.learning.recipes import RECIPES, STREAM_RECIPES, Options, recipe
 from duelwise.learning.scaling import ScaledLearner, declared, unlimited
 from duelwise.storage import JSON
 from duelwise.stream.candidates import LARGEST, LONGEST_NAME
@@ -142,6 +142,11 @@ class StreamSettings(StreamFields):
 
     def start(self) -> DuelingLearner:
         """A fresh learner for one run that always serves two different candidates."""
+        if self.recipe in RECIPES and self.recipe not in STREAM_RECIPES:
+            raise InvalidInput(
+                f"{self.recipe!r} is for the laboratory: it keeps more with every round. A stream may have "
+                f"{', '.join(STREAM_RECIPES)}."
+            )
         in_one_pass = {} if self.recipe == "live" else {"estimate": "one-pass"}
         options: dict[str, object] = {**in_one_pass, **self.options}
         for name in ("horizon", "distrust_votes"):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from duelwise.errors import InvalidInput, unknown_name
-from duelwise.learning.recipes import RECIPES
+from duelwise.learning.recipes import STREAM_RECIPES
 from duelwise.stream.attacks import ATTACKS, Target, delayed, turned
 from duelwise.stream.catalogue import Catalogue
 from duelwise.stream.evaluating import POSTERIOR, with_recipe
@@ -193,8 +193,8 @@ def _described(x: Array, names: Sequence[str]) -> str:
 
 def _check(names: Sequence[str], attack: str, lies: Sequence[float], late: int) -> None:
     for name in names:
-        if name not in RECIPES:
-            raise unknown_name("recipe", name, RECIPES)
+        if name not in STREAM_RECIPES:
+            raise unknown_name("recipe", name, STREAM_RECIPES)
     if attack not in ATTACKS:
         raise unknown_name("attack", attack, ATTACKS)
     for share in lies:

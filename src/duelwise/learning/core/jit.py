@@ -27,6 +27,7 @@ from numba.core import types
 from numba.core.caching import IndexDataCacheFile
 from numba.extending import register_jitable
 
+from duelwise.learning.core.compiling_once import Turns
 from duelwise.sources import digest, sources
 
 P = ParamSpec("P")
@@ -93,12 +94,22 @@ class _CacheFiles:
         self._path, self._base = cache._cache_path, cache._impl.filename_base
         self._stamp = (cache._cache_file._source_stamp, stamp)
         self._files: dict[str, IndexDataCacheFile] = {}
+        self._turns = Turns(self._path, self._base)
 
     def load(self, key: Any) -> Any:
-        return self._of(key).load(key)
+        """None where it has to be compiled, which then nobody else does until it is saved."""
+        found = self._of(key).load(key)
+        if found is None and self._turns.take(key):
+            found = self._of(key).load(key)
+        if found is not None:
+            self._turns.give_back(key)
+        return found
 
     def save(self, key: Any, data: Any) -> None:
-        self._of(key).save(key, data)
+        try:
+            self._of(key).save(key, data)
+        finally:
+            self._turns.give_back(key)
 
     def flush(self) -> None:
         self._file("").flush()

@@ -40,7 +40,7 @@ def remember_and_solve(history: History, fit: Fit, r: int, arrivals: Arrivals) -
             _add_vote(history, fit, r, arrivals, i)
         elif not knows_nothing(arrivals.dz[i]):
             admit(fit, r, arrivals, i)
-            _append(history, r, arrivals, i)
+            append_vote(history, r, arrivals, i)
             continue
         else:
             continue
@@ -54,7 +54,7 @@ def remember_and_solve(history: History, fit: Fit, r: int, arrivals: Arrivals) -
 
 
 @compiled
-def _append(history: History, r: int, arrivals: Arrivals, i: int) -> None:
+def append_vote(history: History, r: int, arrivals: Arrivals, i: int) -> None:
     """The first vote on a duel takes a row of its own."""
     place = int(history.held[r])
     for j in range(arrivals.dz.shape[1]):

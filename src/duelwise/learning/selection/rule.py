@@ -23,6 +23,7 @@ class View(NamedTuple):
     noise: Noise
     votes: IntArray  # (R,) learned so far
     out: IntArray  # (R,) duels whose vote is out
+    estimate: Any = None  # the estimate's own state, for rules that need more of it than Θ̂
 
 
 class Noise:
