@@ -3,7 +3,7 @@
     python -m benchmarks.answers [PART ...] [--runs N] [--json FILE] [--page docs/answers.md]
 
 Lines are added to the JSON file as they come; `--page` writes the tables of that file into a page: those of
-`clusters` and `weighted` between marks of their own.
+`clusters`, `weighted` and `costs` between marks of their own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks.answers import clusters, coverage, raters, settling, weighted
+from benchmarks.answers import clusters, costs, coverage, raters, settling, weighted
+from benchmarks.answers.costs import costs_table
 from benchmarks.answers.page import clusters_table, page_of, weighted_table
 from benchmarks.timing import write_between_marks
 
@@ -23,10 +24,15 @@ PARTS: dict[str, tuple[Callable[[int], Iterator[dict[str, object]]], int]] = {
     "raters": (raters.rows, 20),
     "clusters": (clusters.rows, 400),
     "weighted": (weighted.rows, 40),
+    "costs": (costs.rows, 9),
 }
 """What measures, and over how many runs."""
 
-OWN_MARKS = {"clusters": clusters_table, "weighted": weighted_table}
+OWN_MARKS = {
+    "clusters": ("clusters sources", clusters_table),
+    "weighted": ("weighted sources", weighted_table),
+    "costs": ("costs", costs_table),
+}
 """Parts whose table stands between marks of its own in the page."""
 
 
@@ -50,10 +56,10 @@ def main() -> None:
         lines = [json.loads(line) for line in options.json.read_text("utf-8").splitlines()]
         if any(line["part"] not in OWN_MARKS for line in lines):
             write_between_marks(options.page, "answers", page_of(lines))
-        for name, table in OWN_MARKS.items():
+        for name, (mark, table) in OWN_MARKS.items():
             own = [line for line in lines if line["part"] == name]
             if own:
-                write_between_marks(options.page, f"{name} sources", table(own))
+                write_between_marks(options.page, mark, table(own))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from duelwise.answers import ranking, settled
 from duelwise.answers.belief import Posterior
 from duelwise.answers.clustering import clustered
 from duelwise.answers.ranking import win_probability
+from duelwise.answers.seeing import held_equal
 from duelwise.errors import InvalidInput, unknown_name
 from duelwise.stream.candidates import Candidates, Features, read_candidates, read_features
 from duelwise.stream.catalogue import Catalogue, check_offer
@@ -99,22 +100,20 @@ def rank(
     ids, z = features_of(sight, candidates)
     before = sight.settings.sides.columns
     columns = [before + _column(name, sight.settings.feature_names) for name in adjust]
-    ranked = ranking.rank(sight.posterior, z, adjust=columns, level=level, seed=sight.settings.seed)
-    shown = len(ids) if limit is None else min(limit, len(ids))
-    if shown < 1:
+    if limit is not None and limit < 1:
         raise InvalidInput(f"limit is {limit}; expected at least 1.")
-    held = z.copy()
-    held[:, columns] = 0.0
+    seed = sight.settings.seed
+    ranked = ranking.rank(sight.posterior, z, adjust=columns, level=level, seed=seed, shown=limit)
     columns_out = (
         ranked.utility, ranked.standard_error, ranked.low, ranked.high, ranked.rank, ranked.rank_low,
         ranked.rank_high, ranked.probability_best, ranked.beats_next,
     )  # fmt: skip
-    lines = zip(ranked.position[:shown].tolist(), *(c[:shown].tolist() for c in columns_out), strict=True)
+    lines = zip(ranked.position.tolist(), *(column.tolist() for column in columns_out), strict=True)
     items = tuple(
         RankedItem(str(ids[at]), *values, beats_next=None if np.isnan(beats) else beats)
         for at, *values, beats in lines
     )
-    verdict = _verdict(sight, ids, held, level)
+    verdict = _verdict(sight, held_equal(sight.posterior, columns), ids, z, level)
     return Ranking(items, verdict, tuple(adjust), position_bias(sight.settings, sight.posterior, level=level))
 
 
@@ -136,7 +135,7 @@ def allowing_for_sources(sight: Sight, votes: VoteTable) -> Sight:
 def best(sight: Sight, candidates: Candidates | FromCatalogue = ALL) -> Best:
     """The item of highest utility, and the chance that it is the best."""
     ids, z = features_of(sight, candidates)
-    ranked = ranking.rank(sight.posterior, z, seed=sight.settings.seed)
+    ranked = ranking.rank(sight.posterior, z, seed=sight.settings.seed, shown=1)
     return Best(ids[int(ranked.position[0])], float(ranked.probability_best[0]))
 
 
@@ -181,9 +180,9 @@ def _one(sight: Sight, item: Features | str) -> Array:
     return np.concatenate((sight.settings.sides.unshown(x), y))
 
 
-def _verdict(sight: Sight, ids: Sequence[str], z: Array, level: float) -> Verdict:
+def _verdict(sight: Sight, posterior: Posterior, ids: Sequence[str], z: Array, level: float) -> Verdict:
     top = min(sight.settings.top, len(ids) - 1)
-    found = settled.settled(sight.posterior, z, level=level, top=top, out=sight.pending)
+    found = settled.settled(posterior, z, level=level, top=top, out=sight.pending)
     leaders = tuple(str(ids[k]) for k in found.leaders.tolist())
     return Verdict(
         level, found.settled, leaders[0], leaders,

@@ -10,7 +10,7 @@ import numpy as np
 
 from duelwise.errors import StorageFailure
 from duelwise.learning.learner import DuelingLearner, Learned
-from duelwise.learning.scaling import Ranges, Ranging, ScaledLearner
+from duelwise.learning.scaling import Offer, Ranges, Ranging, ScaledLearner
 from duelwise.storage import SnapshotRow, Store, pack, unpack
 from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
 from duelwise.stream.believing import Believing
@@ -46,6 +46,7 @@ from duelwise.types import Array, Contexts, Duel, IntArray, Votes
 
 RUN: IntArray = np.zeros(1, dtype=np.int64)  # a stream is one run
 SHARE = "learner."
+KEPT_FROM = 1000  # candidates: what was measured of fewer is not worth keeping
 BYTES_PER_TICKET = 400  # of an open ticket in the ledger
 
 logger = logging.getLogger("duelwise.stream")
@@ -61,6 +62,7 @@ class Folded:
         self.duels = OpenDuels(settings)
         self.catalogue, self.encoder = Catalogue(settings), settings.encoder
         self.ledger = Ledger()
+        self._measured: tuple[Array, Ranges, Offer] | None = None  # the latest large offer
         self.on_learned: Callable[[LearnedVote], None] | None = None  # for whoever walks a log
         self.seq: int = 0
         self.restored_from: int = 0  # the snapshot it started from
@@ -76,6 +78,16 @@ class Folded:
     def predict(self, x: Array) -> Array:
         """(R, K, dy) what φ̂ expects of candidates x (R, K, dx) that are on no side."""
         return self.inputs.predict(self.settings.sides.unshown(x))
+
+    def measure(self, x: Array) -> Offer:
+        """Candidates x (K, dx) on no side, as the learner sees them; a large catalogue is measured once."""
+        kept, ranges = self._measured, self.inputs.ranges
+        if kept is not None and kept[0] is x and kept[1] is ranges:
+            return kept[2]
+        offer = self.inputs.measure(self.settings.sides.unshown(x)[None])
+        if len(x) >= KEPT_FROM:
+            self._measured = x, ranges, offer
+        return offer
 
     def apply(self, recorded: Recorded) -> None:
         """The next event of the log: serve, observe, tell, forget; never choose."""
