@@ -13,7 +13,7 @@ test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-long: $(READY)
-	$(BIN)/python -m pytest -m 'long and not alone' -n 2 --dist worksteal
+	$(BIN)/python -m pytest -m 'long and not alone' -n 3 --dist worksteal  # much of it is waiting
 	$(BIN)/python -m pytest -m alone
 
 check: $(READY)

@@ -19,8 +19,8 @@ from duelwise.client import Candidate, Client
 from duelwise.lab.play.compiled_loop import play
 from duelwise.lab.play.delays import NoDelay
 from duelwise.lab.worlds.linear import LinearWorld
-from duelwise.learning.recipes import recipe
-from duelwise.stream import Ask, DecisionStream, Observe, StreamSettings, Tell
+from duelwise.learning.recipes import Tuning, recipe
+from duelwise.stream import Ask, DecisionStream, Duel, Observe, StreamSettings, Tell
 from duelwise.types import Array
 
 SEED, ASKS, WARM, SEEDS, CLIENTS = 88001, 100, 300, 20, 32
@@ -50,11 +50,9 @@ def _greedy(z: Array, count: int) -> float:
     return float(np.linalg.slogdet(matrix)[1])
 
 
-def of_learner(name: str, options: dict[str, object], mapping: str, seed: int, votes: int) -> float:
+def of_learner(name: str, options: Tuning, mapping: str, seed: int, votes: int) -> float:
     world = world_of(mapping, seed)
-    learner = recipe(name)(
-        context_dim=10, post_dim=world.post_dim, distinct_pair=True, **options  # type: ignore[arg-type]
-    )  # fmt: skip
+    learner = recipe(name)(context_dim=10, post_dim=world.post_dim, **options)
     if votes:
         play(learner, world.with_delay(NoDelay()), horizon=votes)
     x, pairs = world.contexts(LATER), Pairs()
@@ -99,7 +97,9 @@ def one_by_one(stream: DecisionStream, x: Array) -> Pairs:
 
 
 def in_one_batch(stream: DecisionStream, x: Array) -> Pairs:
-    return [(duel.left.index, duel.right.index) for duel in stream.run([Ask(x)] * ASKS)]  # type: ignore[union-attr]
+    duels = [answer for answer in stream.run([Ask(x)] * ASKS) if isinstance(answer, Duel)]
+    assert len(duels) == ASKS
+    return [(duel.left.index, duel.right.index) for duel in duels]
 
 
 class OverHttp:
@@ -128,12 +128,13 @@ def lines() -> Iterable[str]:
     yield "\n## A hundred asks before anything arrives\n\n"
     yield f"log det of what was asked for over that of a greedy D-optimal design, mean of {SEEDS} seeds.\n\n"
     yield f"| φ | asked | cold | after {WARM} votes |\n|---|---|---|---|\n"
-    in_s: dict[str, object] = {"geometry": "requested", "exploration_width": 1.0}
+    live: Tuning = {"distinct_pair": True}
+    in_s: Tuning = {"distinct_pair": True, "geometry": "requested", "exploration_width": 1.0}
     with tempfile.TemporaryDirectory() as folder:
         one, batch, http = (f"sqlite:///{folder}/{way}.db" for way in ("one", "batch", "http"))
         with running(*duelwise(http)) as port, closing(OverHttp(port)) as over_http:
             ways: dict[str, Callable[[str, int, int], float]] = {
-                "learner, live": partial(of_learner, "live", {}),
+                "learner, live": partial(of_learner, "live", live),
                 "learner, rcdp-ucb in S": partial(of_learner, "rcdp-ucb", in_s),
                 "stream, one by one": partial(of_stream, one_by_one, one),
                 "stream, one batch": partial(of_stream, in_one_batch, batch),

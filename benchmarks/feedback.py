@@ -9,10 +9,11 @@ import argparse
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 
-from benchmarks import designs, long_life
+from benchmarks import designs, long_life, peers
 from benchmarks.timing import write_between_marks
 from duelwise.lab.grid.grid import ratio_of_means
 from duelwise.lab.play.compiled_loop import play
@@ -26,7 +27,7 @@ from duelwise.lab.play.delays import (
     TogetherDelay,
 )
 from duelwise.lab.worlds.linear import LinearWorld
-from duelwise.learning.recipes import recipe
+from duelwise.learning.recipes import Tuning, recipe
 from duelwise.types import Array
 
 SEED, HORIZON = 88001, 2000
@@ -54,11 +55,12 @@ LATE: dict[
 
 
 def regret(
-    name: str, mapping: str, late: DelayModel, corruption: CorruptionModel, runs: int, *,
-    contexts: ContextModel | None = None, noise: float = 0.0, **options: object,
+    name: str, mapping: str, late: DelayModel, corruption: CorruptionModel, runs: int | range, *,
+    contexts: ContextModel | None = None, noise: float = 0.0, horizon: int = HORIZON,
+    **options: Unpack[Tuning],
 ) -> Array:  # fmt: skip
     """(R,) regret of one recipe; of two different candidates where they must differ."""
-    numbers = list(range(runs))
+    numbers = list(runs if isinstance(runs, range) else range(runs))
     world = LinearWorld(
         runs=numbers, seed=SEED, mapping=mapping, context_dim=10, arms=10, scaling="published", noise=noise
     )
@@ -68,9 +70,9 @@ def regret(
         context_dim=10,
         post_dim=world.post_dim,
         seed=SEED,
-        **options,  # type: ignore[arg-type]
+        **options,
     )
-    played = play(learner, scenario, horizon=HORIZON)
+    played = play(learner, scenario, horizon=horizon)
     return (played.distinct_regret if options.get("distinct_pair") else played.regret).sum(axis=1)
 
 
@@ -101,8 +103,11 @@ def _pooled_at(
     name: str, mapping: str, lies: CorruptionModel, runs: int, distinct: bool,
     contexts: ContextModel | None, noise: float = 0.0,
 ) -> Array:  # fmt: skip
-    told = {"contexts": contexts, "noise": noise, "distinct_pair": distinct}
-    return pooled(lambda delay: regret(name, mapping, delay, lies, runs, **told))  # type: ignore[arg-type]
+    return pooled(
+        lambda delay: regret(
+            name, mapping, delay, lies, runs, contexts=contexts, noise=noise, distinct_pair=distinct
+        )
+    )
 
 
 def late_lines(runs: int) -> Iterable[str]:
@@ -153,6 +158,21 @@ def parallel_lines(runs: int) -> Iterable[str]:
             yield f"| {mapping} | {said} | {shown(live, preset)} | {shown(requested, preset)} |\n"
 
 
+def peer_lines(runs: int) -> Iterable[str]:
+    def of(
+        name: str, mapping: str, delay: DelayModel, numbers: range, horizon: int, width: float | None
+    ) -> Array:
+        told: Tuning = {"estimate": "full-mle", "distinct_pair": True}
+        if name == "feel-good":
+            told |= {"horizon": horizon}
+        if width is not None:
+            told |= {"exploration_width": width}
+        return regret(name, mapping, delay, LIES, numbers, horizon=horizon, **told)
+
+    delays = dict(zip(("strategic", "stochastic"), BOTH, strict=True))
+    return peers.lines(of, shown, delays, runs=runs, horizon=HORIZON)
+
+
 def design_lines(_runs: int) -> Iterable[str]:
     return designs.lines()
 
@@ -163,7 +183,7 @@ def life_lines(_runs: int) -> Iterable[str]:
 
 PARTS = {
     "design": design_lines, "parallel": parallel_lines, "steady": steady_lines,
-    "late": late_lines, "unknown": unknown_lines, "life": life_lines,
+    "late": late_lines, "unknown": unknown_lines, "life": life_lines, "peers": peer_lines,
 }  # fmt: skip
 
 

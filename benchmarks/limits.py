@@ -230,11 +230,14 @@ def _training_steps(count: int, steps: int) -> Work:
     """So many steps of Adam on so many rows."""
     dim, parameters = 10, 11 * HIDDEN + HIDDEN * HIDDEN + HIDDEN + HIDDEN * 10 + 10
     rng = np.random.default_rng(0)
-    state = [rng.normal(size=(1, parameters)).astype(np.float32) * scale for scale in (0.1, 0.0, 0.0)]
+    theta = rng.normal(size=(1, parameters)).astype(np.float32) * np.float32(0.1)
+    first, second = np.zeros_like(theta), np.zeros_like(theta)  # Adam's moments
     rows = rng.normal(size=(1, count, dim + 1 + 10)).astype(np.float32)
     weight, take = np.ones((1, count), np.float32), np.empty((1, steps, 0), np.int64)
     one, step, counts = np.zeros(1, np.int64), np.zeros(1, np.int64), np.array([count])
-    return lambda: train(one, *state, step, rows, weight, take, counts, HIDDEN, dim, steps, 1e-3)
+    return lambda: train(
+        one, theta, first, second, step, rows, weight, take, counts, HIDDEN, dim, steps, 1e-3
+    )
 
 
 # One pass and live decisions: small matrices, and the way to them.

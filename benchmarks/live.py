@@ -36,7 +36,7 @@ def ours() -> Callable[[], None]:
 
 def mabwiser() -> Callable[[], None]:
     """LinUCB: one context of the same size for all its arms."""
-    from mabwiser.mab import MAB, LearningPolicy
+    from mabwiser.mab import MAB, LearningPolicy  # pyright: ignore[reportMissingImports]
 
     rng, x = np.random.default_rng(0), decisions()
     model = MAB(arms=list(range(ARMS)), learning_policy=LearningPolicy.LinUCB(alpha=1.0))
@@ -52,7 +52,7 @@ def mabwiser() -> Callable[[], None]:
 
 def vowpal_wabbit() -> Callable[[], None]:
     """--cb_explore_adf with its text examples made beforehand, so that only predict and learn are timed."""
-    from vowpalwabbit import Workspace
+    from vowpalwabbit import Workspace  # pyright: ignore[reportMissingImports]
 
     workspace = Workspace("--cb_explore_adf --quiet --random_seed 1")
     plain = [[_line(row) for row in candidates] for candidates in decisions()]

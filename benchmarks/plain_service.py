@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import sqlalchemy as sa
-from fastapi import FastAPI
+from fastapi import FastAPI  # pyright: ignore[reportMissingImports]
 from pydantic import BaseModel
 
 engine = sa.create_engine(os.environ.get("PLAIN_STORE", "sqlite:///plain.db"))

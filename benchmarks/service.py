@@ -93,8 +93,9 @@ def _found(pattern: str, text: str) -> str:
 
 
 def _milliseconds(text: str) -> float:
-    number, unit = re.fullmatch(r"([\d.]+)(us|ms|s|m)", text).groups()  # pyright: ignore[reportOptionalMemberAccess]
-    return float(number) * {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4}[unit]
+    found = re.fullmatch(r"([\d.]+)(us|ms|s|m)", text)
+    assert found is not None, text
+    return float(found[1]) * {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4}[found[2]]
 
 
 def in_turns(rows: list[Row], *, seconds: int, repeats: int) -> None:

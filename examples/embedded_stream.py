@@ -39,4 +39,4 @@ def main(path: str = "headlines.db", readers: int = 60) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1] if len(sys.argv) > 1 else "headlines.db")

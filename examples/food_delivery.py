@@ -11,10 +11,11 @@ the courier reports which dishes arrive cold.
 from __future__ import annotations
 
 import sys
+from typing import Any, cast
 
 import numpy as np
 
-from duelwise.client import Client, RemoteStream
+from duelwise.client import Client, RemoteStream, Winner
 from duelwise.randomness import generator
 
 FEATURES = ("price", "distance", "rating", "warmth", "lateness")
@@ -38,7 +39,7 @@ def delivered(rng: np.random.Generator, dish: np.ndarray) -> list[float]:
 
 def evening(meals: RemoteStream, rng: np.random.Generator, orders: int) -> float:
     """Serve some orders and let the votes come in late. Returns how good the better dish was on average."""
-    votes: list[tuple[str, str]] = []
+    votes: list[tuple[str, Winner]] = []
     joy = 0.0
     for _ in range(orders):
         menu = dishes(rng)
@@ -68,7 +69,7 @@ def main(url: str = "http://127.0.0.1:8000", *, evenings: int = 10, orders: int 
         report = meals.report()
     for number, joy in enumerate(joys, start=1):
         print(f"evening {number}: average joy {joy:.2f}")
-    for one in report["coefficients"]:
+    for one in cast("list[dict[str, Any]]", report["coefficients"]):
         print(f"{one['feature']:>10} {one['estimate']:+.2f} ± {one['standard_error']:.2f}")
     print(f"{report['pending']} customers have not answered yet")
     return joys

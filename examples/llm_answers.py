@@ -17,12 +17,12 @@ import math
 import re
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from duelwise.randomness import generator
-from duelwise.stream import DecisionStream, Report, StreamSettings
+from duelwise.stream import DecisionStream, Report, StreamSettings, Winner
 
 BEFORE = ("billions", "size stated", "chat")
 AFTER = ("seconds", "tokens per second", "characters", "lines")
@@ -38,7 +38,7 @@ class Answer(NamedTuple):
 class Comparison(NamedTuple):
     left: Answer
     right: Answer
-    winner: str
+    winner: Winner
     voter: str
 
 
@@ -66,7 +66,7 @@ def read_comparisons(folder: Path) -> list[Comparison]:
             prompt, first, second = int(row["prompt"]), int(row["model_x"]), int(row["model_y"])
             if (prompt, first) in answers and (prompt, second) in answers:
                 pair = answers[prompt, first], answers[prompt, second]
-                found.append(Comparison(*pair, row["winner"], row["worker"]))
+                found.append(Comparison(*pair, cast("Winner", row["winner"]), row["worker"]))
     return found
 
 
@@ -77,7 +77,7 @@ def play(stream: DecisionStream, one: Comparison, *, ask_first: bool) -> bool | 
     left, right = answers[duel.left.index], answers[duel.right.index]
     stream.observe(duel.ticket, left.after, right.after)
     foreseen: bool | None = None
-    shown = one.winner
+    shown: Winner = one.winner
     if one.winner != "tie":
         won = 0 if one.winner == "left" else 1
         shown = "left" if duel.left.index == won else "right"

@@ -13,7 +13,7 @@ from duelwise.types import Array
 
 class MeanState(NamedTuple):
     total: Array  # (R, dy)
-    count: Array  # (R,)
+    seen: Array  # (R,)
 
 
 @kernel(roles.predict, MeanState)
@@ -21,13 +21,13 @@ def predict(model: MeanState, r: int, x: Array, out: Array) -> None:
     """x (K, dx) → out (K, dy)"""
     for k in range(out.shape[0]):
         for j in range(out.shape[1]):
-            out[k, j] = model.total[r, j] / max(model.count[r], 1.0)
+            out[k, j] = model.total[r, j] / max(model.seen[r], 1.0)
 
 
 @kernel(roles.absorb, MeanState)
 def absorb(model: MeanState, r: int, x: Array, y: Array) -> None:
     """x (2, dx), y (2, dy)"""
-    model.count[r] += 2.0
+    model.seen[r] += 2.0
     for j in range(y.shape[1]):
         model.total[r, j] += y[0, j] + y[1, j]
 

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 import httpx
 from starlette.applications import Starlette
 
+from duelwise.client import Candidate
+
 T = TypeVar("T")
 
 NAMES = ["price", "distance", "spice", "warmth", "lateness"]
@@ -16,7 +18,7 @@ MEALS = {"name": "meals", "context_dim": 3, "post_dim": 2, "feature_names": NAME
 """With every range declared a log holds only what a test does."""
 
 
-def candidates(count: int = 4, shift: float = 0.0) -> list[dict[str, Any]]:
+def candidates(count: int = 4, shift: float = 0.0) -> list[Candidate]:
     return [{"id": f"dish {i}", "features": [0.1 * i + shift, 0.5, -0.2 * i]} for i in range(count)]
 
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 import gzip
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from duelwise import LinearWorld, play, recipe
 from duelwise.lab.play.corruptions import StrategicCorruption
 from duelwise.lab.play.delays import GaussianDelay, StrategicDelay
+from duelwise.learning.recipes import Tuning
 from duelwise.storage import open_store
-from duelwise.stream import DecisionStream, StreamSettings
+from duelwise.stream import DecisionStream, StreamSettings, Winner
 from duelwise.stream.transfer import export_lines
 
 STREAMS = {
@@ -61,7 +63,7 @@ def live(stream: DecisionStream, rng: np.random.Generator, steps: int) -> None:
             stream.observe(unseen.pop(int(rng.integers(len(unseen)))), left, right)
         elif what == "tell" and unheard:
             ticket = unheard.pop(int(rng.integers(len(unheard))))
-            winner = str(rng.choice(["left", "right", "tie", "skip"], p=[0.45, 0.4, 0.1, 0.05]))
+            winner: Winner = rng.choice(["left", "right", "tie", "skip"], p=[0.45, 0.4, 0.1, 0.05]).item()
             stream.tell(ticket, winner, source=f"rater {rng.integers(4)}")
             if winner != "skip":
                 told.append(ticket)
@@ -83,7 +85,7 @@ def live(stream: DecisionStream, rng: np.random.Generator, steps: int) -> None:
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     store = open_store(f"sqlite:///{folder / 'store.db'}")
-    folded: dict[str, np.ndarray] = {}
+    folded: dict[str, Any] = {}
     for number, (name, settings) in enumerate(STREAMS.items()):
         with DecisionStream.create(store, name, settings, clock=Clock()) as stream:
             live(stream, np.random.default_rng(number), 400)
@@ -101,16 +103,16 @@ def main(folder: Path) -> None:
     np.savez_compressed(folder / "curves.npz", **curves())
 
 
-def curves() -> dict[str, np.ndarray]:
+def curves() -> dict[str, Any]:
     """Every recipe, both delays, the preset's estimate and one pass."""
     return {key: values for cell in CELLS for key, values in curve(*cell).items()}
 
 
-def curve(name: str, mapping: str, delay: str, estimate: str | None) -> dict[str, np.ndarray]:
+def curve(name: str, mapping: str, delay: str, estimate: str | None) -> dict[str, Any]:
     """Pairs, regrets and the estimate of one cell."""
     world = LinearWorld(runs=[0, 1, 1], context_dim=5, arms=6, mapping=mapping, seed=9)
     scenario = world.with_delay(DELAYS[delay]).with_corruption(StrategicCorruption(budget=15))
-    chosen = {} if estimate is None else {"estimate": estimate}
+    chosen: Tuning = {} if estimate is None else {"estimate": estimate}
     learner = recipe(name)(runs=[0, 1, 1], context_dim=5, post_dim=world.post_dim, seed=9, **chosen)
     trajectory = play(learner, scenario, horizon=400)
     key = f"{name}/{mapping}/{delay}/{estimate or 'preset'}"

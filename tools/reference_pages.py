@@ -152,7 +152,7 @@ def event_page() -> str:
         "order gives the learner float for float.",
     ]
     for kind, made in KINDS.items():
-        fields = ", ".join(f"`{name}`" for name in made._fields)  # type: ignore[attr-defined]
+        fields = ", ".join(f"`{name}`" for name in inspect.signature(made).parameters)
         parts.append(f"## `{kind}`\n\n{_prose(_own(made))}\n\nFields: {fields}.")
     return "\n\n".join(parts) + "\n"
 

@@ -1,6 +1,6 @@
 """What the answers of a stream are worth, measured where the truth is known.
 
-    python -m benchmarks.answers [PART ...] [--runs N] [--json FILE] [--page docs/answers.md]
+    python -m benchmarks.answers [PART ...] [--runs N] [--seed N] [--json FILE] [--page docs/answers.md]
 
 Lines are added to the JSON file as they come; `--page` writes the tables of that file into a page: those of
 `clusters`, `weighted` and `costs` between marks of their own.
@@ -15,10 +15,10 @@ from pathlib import Path
 
 from benchmarks.answers import clusters, costs, coverage, raters, settling, weighted
 from benchmarks.answers.costs import costs_table
-from benchmarks.answers.page import clusters_table, page_of, weighted_table
+from benchmarks.answers.page import Line, clusters_table, page_of, weighted_table
 from benchmarks.timing import write_between_marks
 
-PARTS: dict[str, tuple[Callable[[int], Iterator[dict[str, object]]], int]] = {
+PARTS: dict[str, tuple[Callable[[int, int], Iterator[Line]], int]] = {
     "coverage": (coverage.rows, 2000),
     "settling": (settling.rows, 400),
     "raters": (raters.rows, 20),
@@ -42,12 +42,13 @@ def main() -> None:
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--runs", type=int, default=None, help="instead of the full number")
+    parser.add_argument("--seed", type=int, default=0, help="of the worlds")
     parser.add_argument("--json", type=Path, default=Path("answers.jsonl"))
     parser.add_argument("--page", type=Path, default=None)
     options = parser.parse_args()
     for name in options.parts:
         measure, runs = PARTS[name]
-        for row in measure(options.runs or runs):
+        for row in measure(options.runs or runs, options.seed):
             line = json.dumps({"part": name, **row})
             print(line, flush=True)
             with options.json.open("a", encoding="utf-8") as file:

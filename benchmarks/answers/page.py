@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
-Line = dict[str, object]
+Line = Mapping[str, object]
 
 
 def page_of(lines: Sequence[Line]) -> str:

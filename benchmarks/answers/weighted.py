@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
@@ -29,11 +29,26 @@ class Past(NamedTuple):
     source: int
 
 
-def rows(runs: int) -> Iterator[dict[str, object]]:
+class Line(TypedDict):
+    """What was measured in one world with so many liars."""
+
+    world: str
+    liars: int
+    seeds: int
+    regret: float
+    weighted: float
+    ratio: tuple[float, float]  # and its standard error
+    late: tuple[float, float]  # the same, once votes enough have come
+    liars_out: float | None
+    honest_out: float
+
+
+def rows(runs: int, seed: int = 0) -> Iterator[Line]:
     """A line for each world and number of liars; `runs` is the number of seeds."""
     for world, liars in CASES:
         played = [
-            [play(world, liars, seed, weighted=weighted) for seed in range(runs)] for weighted in (0, 1)
+            [play(world, liars, one, weighted=weighted) for one in range(seed, seed + runs)]
+            for weighted in (0, 1)
         ]
         equal, weighed = (np.array([regret for regret, _ in each]) for each in played)
         left_out = np.array([out for _, out in played[1]])

@@ -32,6 +32,7 @@ class Duel(NamedTuple):
     predicted: Array  # (R, 2, dy) what φ̂ expected of them at that time
     offered: Array | None = None  # (R, 2, dx) least and greatest of all candidates, where it was noted
     wanted: int = 1  # votes
+    candidates: Array | None = None  # (R, K, d) all of them, y predicted, where the learner remembers them
 
 
 class Contexts(NamedTuple):

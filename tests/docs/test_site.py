@@ -7,8 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).parents[2]
 WIDTHS = {"desktop": (1280, 900), "phone": (390, 800)}
@@ -32,7 +36,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
+def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
@@ -43,10 +47,10 @@ def browser() -> Iterator[object]:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_page_opens_without_errors_or_sideways_scrolling(
-    width: str, site: Path, browser: object
+    width: str, site: Path, browser: Browser
 ) -> None:
     across, down = WIDTHS[width]
-    context = browser.new_context(offline=True, viewport={"width": across, "height": down})  # type: ignore[attr-defined]
+    context = browser.new_context(offline=True, viewport={"width": across, "height": down})
     tab, complaints = context.new_page(), []
     tab.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
     tab.on("pageerror", lambda error: complaints.append(str(error)))
@@ -66,8 +70,8 @@ def test_every_page_opens_without_errors_or_sideways_scrolling(
     assert wide == []
 
 
-def test_search_works_from_a_file_without_network(site: Path, browser: object) -> None:
-    tab = browser.new_context(offline=True).new_page()  # type: ignore[attr-defined]
+def test_search_works_from_a_file_without_network(site: Path, browser: Browser) -> None:
+    tab = browser.new_context(offline=True).new_page()
     tab.goto((site / "search.html").as_uri() + "?q=leverage")
     tab.locator("#search-results li a").first.wait_for(timeout=20_000)
     assert tab.locator("#search-results li a").count() > 2

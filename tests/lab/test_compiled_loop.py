@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, Unpack
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import Trajectory, simulate
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.learner import DuelingLearner
-from duelwise.learning.recipes import PAPER_FIVE, RECIPES, rcdp_ucb, recipe
+from duelwise.learning.recipes import PAPER_FIVE, STREAM_RECIPES, Tuning, rcdp_ucb, recipe
 from duelwise.testing.life import assert_same_state
 from duelwise.types import Votes
 
@@ -40,14 +42,14 @@ def scenario(*, mapping: str = "none", delay: str = "gaussian", corruption: str 
     return world.with_delay(DELAYS[delay]).with_corruption(CORRUPTIONS[corruption])
 
 
-def learner(name: str, played: Scenario, **options: object) -> DuelingLearner:
+def learner(name: str, played: Scenario, **options: Unpack[Tuning]) -> DuelingLearner:
     world = played.world
     return recipe(name)(
         runs=[0, 1, 1], context_dim=world.context_dim, post_dim=world.post_dim, seed=3, **options
     )
 
 
-def assert_same(name: str, played: Scenario, **options: object) -> None:
+def assert_same(name: str, played: Scenario, **options: Unpack[Tuning]) -> None:
     plain, fast = learner(name, played, **options), learner(name, played, **options)
     assert is_compiled(fast, played)
     assert_equal(simulate(plain, played, horizon=HORIZON), rollout(fast, played, horizon=HORIZON))
@@ -59,8 +61,8 @@ def assert_equal(expected: Trajectory, got: Trajectory) -> None:
         np.testing.assert_array_equal(getattr(got, field), getattr(expected, field), err_msg=field)
 
 
-@pytest.mark.parametrize("name", RECIPES)
-def test_every_recipe(name: str) -> None:
+@pytest.mark.parametrize("name", STREAM_RECIPES)
+def test_every_recipe_with_kernels(name: str) -> None:
     assert_same(name, scenario(mapping="sinusoidal"))
 
 
@@ -106,7 +108,7 @@ def test_a_learner_that_ignores_post_serving_context() -> None:
 
 
 @pytest.mark.parametrize("width", ["theory", "data"])
-def test_every_width(width: str) -> None:
+def test_every_width(width: Literal["theory", "data"]) -> None:
     assert_same("rcdp-ucb", scenario(), exploration_width=width)
 
 

@@ -15,8 +15,8 @@ from duelwise.lab.sweep.forecast import Work, duration, forecast, heaviest_setti
 WORK = Work(problem=PROBLEM, method=Method(name="rcdp-ucb"), runs=10)
 
 
-def resized(**sizes: int) -> Work:
-    return replace(WORK, problem=replace(PROBLEM, world=Synthetic(**sizes)))
+def played_in(world: Synthetic) -> Work:
+    return replace(WORK, problem=replace(PROBLEM, world=world))
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,8 @@ def resized(**sizes: int) -> Work:
     [
         (replace(WORK, runs=10**8), "runs"),
         (replace(WORK, problem=replace(PROBLEM, horizon=10**9)), "horizon"),
-        (resized(context_dim=200_000), "context_dim (--dim)"),
-        (resized(arms=10**7), "arms"),
+        (played_in(Synthetic(context_dim=200_000)), "context_dim (--dim)"),
+        (played_in(Synthetic(arms=10**7)), "arms"),
     ],
 )
 def test_the_setting_that_weighs_most_is_named(work: Work, name: str) -> None:

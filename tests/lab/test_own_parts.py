@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict, Unpack
 
 import numpy as np
 import pytest
@@ -14,40 +16,60 @@ from examples.own_rule import TopTwo
 
 from duelwise import LinearWorld, Scenario, Trajectory, play, simulate
 from duelwise.lab.play.compiled_loop import is_compiled
-from duelwise.lab.play.corruptions import StrategicCorruption
-from duelwise.lab.play.delays import StrategicDelay
-from duelwise.lab.play.world import Truth
+from duelwise.lab.play.corruptions import CorruptionModel, StrategicCorruption
+from duelwise.lab.play.delays import DelayModel, StrategicDelay
+from duelwise.lab.play.world import Truth, World
 from duelwise.learning.core import Arrivals, Core, Fit, kernel, roles
 from duelwise.learning.core.dispatch import kernel_for
-from duelwise.learning.estimation import FullMLE, KernelEstimate, OneStep
-from duelwise.learning.estimation.full_mle import MaximumLikelihood
+from duelwise.learning.estimation import Estimator, FullMLE, KernelEstimate, OneStep
+from duelwise.learning.estimation.full_mle import History, MaximumLikelihood
 from duelwise.learning.learner import DuelingLearner
-from duelwise.learning.post_serving import KernelModel, Spline
-from duelwise.learning.selection import LeaderChallenger, View
-from duelwise.learning.weighting import ServedLeverage
+from duelwise.learning.post_serving import KernelModel, PostServing, Spline
+from duelwise.learning.selection import LeaderChallenger, Selection, View
+from duelwise.learning.weighting import ServedLeverage, Weighting
 from duelwise.learning.weighting.clips import Clips
-from duelwise.learning.widths import ConstantWidth
+from duelwise.learning.widths import ConstantWidth, Width
 from duelwise.testing.life import assert_same_state
 from duelwise.types import Array, BoolArray, Contexts, Duel, IntArray, Served
 
 HORIZON = 300
-PARTS = {
+
+
+class Parts(TypedDict, total=False):
+    select: Selection
+    weigh: Weighting
+    estimate: Estimator
+    post_serving: PostServing
+    width: Width
+
+
+class Setting(TypedDict, total=False):
+    world: World
+    delay: DelayModel
+    corruption: CorruptionModel
+
+
+PARTS: Parts = {
     "select": LeaderChallenger(), "weigh": ServedLeverage(clip=0.3), "estimate": OneStep(),
     "post_serving": Spline(), "width": ConstantWidth(value=0.5),
 }  # fmt: skip
 
 
-def made(kind: type[DuelingLearner] = DuelingLearner, **parts: object) -> DuelingLearner:
-    return kind(runs=2, context_dim=3, post_dim=3, seed=1, **(PARTS | parts))
+def made(kind: type[DuelingLearner] = DuelingLearner, **parts: Unpack[Parts]) -> DuelingLearner:
+    chosen: Parts = {**PARTS, **parts}
+    return kind(runs=2, context_dim=3, post_dim=3, seed=1, **chosen)
 
 
 def world(kind: type[LinearWorld] = LinearWorld) -> LinearWorld:
     return kind(runs=2, context_dim=3, arms=5, mapping="abs", seed=4)
 
 
-def hard(**changed: object) -> Scenario:
-    kept = {"delay": StrategicDelay(budget=400), "corruption": StrategicCorruption(budget=9)} | changed
-    return Scenario(kept.pop("world", world()), **kept)
+def hard(**changed: Unpack[Setting]) -> Scenario:
+    setting: Setting = {
+        "world": world(), "delay": StrategicDelay(budget=400), "corruption": StrategicCorruption(budget=9),
+        **changed,
+    }  # fmt: skip
+    return Scenario(**setting)
 
 
 def assert_equal(one: Trajectory, other: Trajectory) -> None:
@@ -105,8 +127,8 @@ class Blank(KernelModel):
 
 
 class BlankSpline(Spline):
-    def start(self, **place: object) -> Blank:
-        known = super().start(**place)
+    def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> Blank:
+        known = super().start(runs=runs, context_dim=context_dim, post_dim=post_dim, seed=seed)
         return Blank(known.state, post_dim=known.post_dim)
 
 
@@ -163,8 +185,8 @@ class PlainModel(KernelModel):
 
 
 class PlainMean(Mean):
-    def start(self, **place: object) -> PlainModel:
-        known = super().start(**place)
+    def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> PlainModel:
+        known = super().start(runs=runs, context_dim=context_dim, post_dim=post_dim, seed=seed)
         return PlainModel(known.state, post_dim=known.post_dim)
 
 
@@ -174,8 +196,12 @@ class PlainEstimate(KernelEstimate):
 
 @dataclass(frozen=True)
 class PlainGradient(Gradient):
-    def start(self, **place: object) -> PlainEstimate:
-        known = super().start(**place)
+    def start(
+        self, *, runs: int, dim: int, link: int, regularisation: Array, curvature: Array
+    ) -> PlainEstimate:
+        known = super().start(
+            runs=runs, dim=dim, link=link, regularisation=regularisation, curvature=curvature
+        )
         return PlainEstimate(known.state, runs=len(known.theta), dim=known.theta.shape[1])
 
 
@@ -187,7 +213,7 @@ class PlainCorruption(PlainLies):
     """No kernel."""
 
 
-OWN = {
+OWN: dict[str, tuple[Parts, Setting, Parts, Setting]] = {
     "rule": ({"select": TopTwo()}, {}, {"select": PlainRule()}, {}),
     "estimator": ({"estimate": Gradient()}, {}, {"estimate": PlainGradient()}, {}),
     "model": ({"post_serving": Mean()}, {}, {"post_serving": PlainMean()}, {}),
@@ -235,7 +261,7 @@ def as_served(weigh: Halved, fit: Fit, r: int, dz: Array, weight: float) -> floa
 
 
 @kernel(roles.reweigh, Halved)
-def halve(weigh: Halved, fit: Fit, r: int, history: object) -> bool:
+def halve(weigh: Halved, fit: Fit, r: int, history: History) -> bool:
     if history.held[r] != 20:
         return False
     for i in range(20):
@@ -252,7 +278,9 @@ class Halving:
 def test_weights_taken_again_give_the_solution_of_the_new_weights() -> None:
     learner = made(weigh=Halving(), estimate=FullMLE(tolerance=1e-10))
     play(learner, Scenario(world()), horizon=60)
-    held = learner.estimate.history
+    estimate = learner.estimate
+    assert isinstance(estimate, MaximumLikelihood)
+    held = estimate.history
     for r in range(2):
         n = int(held.held[r])
         assert n > 20

@@ -1,6 +1,7 @@
 """The theory's own algorithm from every door: TOML, run and reproduce."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,12 +16,13 @@ from duelwise.lab.play.delays import BlindPhase, ConstantDelay, GaussianDelay, N
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning import radii
 from duelwise.learning.estimation import OneStep
+from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.widths import ConstantWidth, ObservedWidth, TheoryWidth
 
 WORLD = LinearWorld(runs=2, context_dim=4, arms=3)
 
 
-def started(**told: object):
+def started(**told: Any) -> DuelingLearner:
     return Method(name="rcdp-ucb", **told).start(WORLD, runs=(0, 1), seed=0)
 
 

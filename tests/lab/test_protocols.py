@@ -26,7 +26,9 @@ FAIR = FairProtocol()
 
 def wide(cell: Cell) -> Array:
     """Answers as if a wide width and a large clip were best."""
-    return np.full(3, -(cell.method.exploration_width or 0.0) - (cell.method.clip or 0.0))
+    width = cell.method.exploration_width or 0.0
+    assert not isinstance(width, str)
+    return np.full(3, -width - (cell.method.clip or 0.0))
 
 
 def test_as_published_nothing_is_told() -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from small import shrunk
@@ -20,6 +21,7 @@ from duelwise.lab.report.results import Results
 from duelwise.lab.report.summary import markdown
 from duelwise.lab.sweep.runner import Runner
 from duelwise.lab.sweep.store import Store
+from known import inside, known
 
 FAIR = FairProtocol(widths=(0.1,), held_out=(1000, 1001), search_horizon=10)
 
@@ -75,10 +77,10 @@ def test_monitors_are_kept_and_shown_where_they_were_on(folder: Path, document: 
     assert conduct(study, watched).sessions[-1].computed == 0
     lines = list(Results.load(tmp_path))
     assert {line.method: line.curve.final.tolist() for line in lines} == unwatched  # and the same
-    assert all(0 <= line.curve.watched.flat_share.max() <= 1 for line in lines)
+    assert all(0 <= known(line.curve.watched).flat_share.max() <= 1 for line in lines)
     shown = page(Results.load(tmp_path))
     assert "what the monitors saw" in shown
-    assert f"<td>{lines[0].curve.watched.estimate_norm.mean():.3g}</td>" in shown
+    assert f"<td>{known(lines[0].curve.watched).estimate_norm.mean():.3g}</td>" in shown
 
 
 def test_it_judges_each_protocol_by_itself(document: str) -> None:
@@ -89,9 +91,9 @@ def test_it_judges_each_protocol_by_itself(document: str) -> None:
 
 def test_a_chart_has_a_band_and_a_mean_for_every_curve(folder: Path) -> None:
     results = Results.load(folder).where(figure="1", protocol="paper")
-    drawn = chart(results)
-    assert len(drawn["data"]) == 2 * len(results)
-    mean = drawn["data"][1]
+    drawn = inside(chart(results), "data")
+    assert len(drawn) == 2 * len(results)
+    mean = drawn[1]
     assert mean["x"][-1] == 10
     assert mean["y"][-1] == pytest.approx(results.lines[0].curve.final.mean(), rel=1e-3)
 
@@ -173,7 +175,9 @@ def test_a_browser_shows_every_figure(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_printed_report_shows_every_chart(folder: Path, tmp_path: Path, scheme: str) -> None:
+def test_a_printed_report_shows_every_chart(
+    folder: Path, tmp_path: Path, scheme: Literal["light", "dark"]
+) -> None:
     """Printed without having been scrolled through, from a dark screen too: axes and lines in black."""
     from playwright.sync_api import sync_playwright
 
@@ -181,7 +185,7 @@ def test_a_printed_report_shows_every_chart(folder: Path, tmp_path: Path, scheme
     arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path="/usr/bin/chromium", args=arguments)
-        tab = browser.new_context(offline=True, color_scheme=scheme).new_page()  # type: ignore[arg-type]
+        tab = browser.new_context(offline=True, color_scheme=scheme).new_page()
         tab.goto((tmp_path / "report.html").as_uri())
         ink = tab.evaluate("getComputedStyle(document.body).color")
         tab.evaluate("addEventListener('beforeprint', () => { window.printed = charts.map(c => "

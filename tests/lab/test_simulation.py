@@ -1,3 +1,6 @@
+from collections.abc import Callable, Sequence
+from typing import cast
+
 import numpy as np
 import pytest
 from random_pairs import RandomPairs
@@ -10,9 +13,19 @@ from duelwise.lab.play.scenario import Chainable, Scenario
 from duelwise.lab.play.simulation import Trajectory, simulate
 from duelwise.lab.play.world import Truth
 from duelwise.lab.worlds.linear import LinearWorld
+from duelwise.learning.learner import Learner
 from duelwise.types import Array, IntArray
 
-SMALL = {"context_dim": 3, "arms": 4, "seed": 1}
+
+def small(*, runs: int | Sequence[int], mapping: str = "none", noise: float = 0.0) -> LinearWorld:
+    return LinearWorld(runs=runs, context_dim=3, arms=4, mapping=mapping, noise=noise, seed=1)
+
+
+def simulated(
+    learner: RandomPairs, scenario: Scenario, *, horizon: int, progress: Callable[[int], None] | None = None
+) -> Trajectory:
+    """RandomPairs has what the plain loop needs where contexts come at once."""
+    return simulate(cast("Learner", learner), scenario, horizon=horizon, progress=progress)
 
 
 def play(
@@ -20,7 +33,7 @@ def play(
 ) -> tuple[RandomPairs, Trajectory]:
     world = scenario.world
     learner = RandomPairs(runs=world.runs, context_dim=world.context_dim, post_dim=post_dim, seed=pairs)
-    return learner, simulate(learner, scenario, horizon=horizon)
+    return learner, simulated(learner, scenario, horizon=horizon)
 
 
 def test_regret_is_the_literal_sum() -> None:
@@ -33,11 +46,11 @@ def test_regret_is_the_literal_sum() -> None:
 
 
 def test_a_trajectory_is_what_the_world_says_of_the_served_arms() -> None:
-    world = LinearWorld(runs=2, mapping="abs", noise=0.5, **SMALL)
+    world = small(runs=2, mapping="abs", noise=0.5)
     learner, trajectory = play(Scenario(world), post_dim=3)
     for t in range(60):
         x = world.contexts(t)
-        truth, arms = world.reveal(t, x), trajectory.arms[:, t]
+        truth, arms = world.reveal(t, x), trajectory.arms[:, t].astype(np.int64)
         for r in range(2):
             a, b = arms[r]
             cost = truth.expected[r].max() - 0.5 * (truth.expected[r, a] + truth.expected[r, b])
@@ -51,7 +64,7 @@ def test_a_trajectory_is_what_the_world_says_of_the_served_arms() -> None:
 
 
 def test_a_learner_that_ignores_y_gets_none_of_it() -> None:
-    world = LinearWorld(runs=2, mapping="abs", **SMALL)
+    world = small(runs=2, mapping="abs")
     for post_dim in (0, 2):
         learner, _ = play(Scenario(world), post_dim=post_dim, horizon=3)
         assert learner.observed[2].y.shape == (2, 2, post_dim)
@@ -60,7 +73,7 @@ def test_a_learner_that_ignores_y_gets_none_of_it() -> None:
 def test_what_a_world_draws_does_not_depend_on_the_learner() -> None:
     """Two learners that choose differently meet the same contexts, vote noise, delays and random lies."""
     scenario = (
-        LinearWorld(runs=3, mapping="cosine", **SMALL)
+        small(runs=3, mapping="cosine")
         .with_delay(GaussianDelay(mean=4, std=3))
         .with_corruption(RandomCorruption(budget=100, probability=0.3))
     )
@@ -76,7 +89,7 @@ def test_what_a_world_draws_does_not_depend_on_the_learner() -> None:
 
 
 def test_playing_again_gives_the_same_floats() -> None:
-    scenario = LinearWorld(runs=2, **SMALL).with_corruption(StrategicCorruption(budget=3))
+    scenario = small(runs=2).with_corruption(StrategicCorruption(budget=3))
     scenario = scenario.with_delay(StrategicDelay(budget=50))
     (one, first), (two, second) = play(scenario), play(scenario)
     np.testing.assert_array_equal(first.regret, second.regret)
@@ -87,14 +100,14 @@ def test_playing_again_gives_the_same_floats() -> None:
 
 
 def test_votes_due_after_the_horizon_are_never_told() -> None:
-    learner, trajectory = play(LinearWorld(runs=2, **SMALL).with_delay(ConstantDelay(rounds=7)), horizon=20)
+    learner, trajectory = play(small(runs=2).with_delay(ConstantDelay(rounds=7)), horizon=20)
     np.testing.assert_array_equal(trajectory.told, 13)
     assert [len(votes.run) for votes in learner.votes] == [0] * 7 + [2] * 13
 
 
 def test_runs_in_a_batch_are_the_runs_alone() -> None:
     def scenario(runs: list[int]) -> Scenario:
-        world = LinearWorld(runs=runs, mapping="abs", **SMALL)
+        world = small(runs=runs, mapping="abs")
         return world.with_delay(GaussianDelay(mean=5, std=5)).with_corruption(StrategicCorruption(budget=4))
 
     _, batch = play(scenario([0, 1, 0]))
@@ -106,8 +119,8 @@ def test_runs_in_a_batch_are_the_runs_alone() -> None:
 
 def test_progress_hears_every_round() -> None:
     heard: list[int] = []
-    world = LinearWorld(runs=1, **SMALL)
-    simulate(RandomPairs(runs=1, context_dim=3), Scenario(world), horizon=4, progress=heard.append)
+    world = small(runs=1)
+    simulated(RandomPairs(runs=1, context_dim=3), Scenario(world), horizon=4, progress=heard.append)
     assert heard == [1, 2, 3, 4]
 
 
@@ -149,7 +162,7 @@ class Crooked(Coins):
 
 
 def test_what_does_not_fit_is_refused_before_the_first_round() -> None:
-    world = LinearWorld(runs=2, mapping="abs", **SMALL)
+    world = small(runs=2, mapping="abs")
     fresh = RandomPairs(runs=2, context_dim=3)
     for learner in (
         RandomPairs(runs=1, context_dim=3),
@@ -157,11 +170,11 @@ def test_what_does_not_fit_is_refused_before_the_first_round() -> None:
         RandomPairs(runs=2, context_dim=3, post_dim=4),
     ):
         with pytest.raises(InvalidInput, match="learner"):
-            simulate(learner, Scenario(world), horizon=5)
+            simulated(learner, Scenario(world), horizon=5)
     with pytest.raises(InvalidInput, match="horizon"):
-        simulate(fresh, Scenario(world), horizon=0)
+        simulated(fresh, Scenario(world), horizon=0)
     with pytest.raises(InvalidInput, match=r"Expected \(2, 2, 0\)"):
-        simulate(RandomPairs(runs=2, context_dim=1), Scenario(Crooked()), horizon=5)
-    simulate(fresh, Scenario(world), horizon=2)
+        simulated(RandomPairs(runs=2, context_dim=1), Scenario(Crooked()), horizon=5)
+    simulated(fresh, Scenario(world), horizon=2)
     with pytest.raises(InvalidInput, match="make a new one"):
-        simulate(fresh, Scenario(world), horizon=2)
+        simulated(fresh, Scenario(world), horizon=2)

@@ -1,9 +1,11 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.special import expit, ndtr
 
 from duelwise.errors import InvalidInput, UnknownName
-from duelwise.lab.worlds.linear import QUANTILES, LinearWorld
+from duelwise.lab.worlds.linear import QUANTILES, LinearWorld, Scaling
 from duelwise.lab.worlds.mappings import MAPPINGS
 from duelwise.learning.core.links import LINKS
 from duelwise.types import Array, IntArray
@@ -18,7 +20,7 @@ def first_two(runs: int) -> IntArray:
 @pytest.mark.parametrize("mapping", MAPPINGS)
 @pytest.mark.parametrize("scaling", ["published", "normalised"])
 @pytest.mark.parametrize("noise", [0.0, 0.3])
-def test_truth_is_the_literal_inner_product(mapping: str, scaling: str, noise: float) -> None:
+def test_truth_is_the_literal_inner_product(mapping: str, scaling: Scaling, noise: float) -> None:
     world = LinearWorld(runs=2, context_dim=3, arms=4, mapping=mapping, scaling=scaling, noise=noise, seed=5)
     for t in ROUNDS:
         x = world.contexts(t)
@@ -128,7 +130,7 @@ def test_a_self_duel_is_a_fair_coin() -> None:
         {"seed": -1},
     ],
 )
-def test_bad_settings_are_refused(settings: dict[str, object]) -> None:
+def test_bad_settings_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match="Expected"):
         LinearWorld(**settings)
 
@@ -141,7 +143,7 @@ def test_bad_settings_are_refused(settings: dict[str, object]) -> None:
         ({"scaling": "normal"}, "normalised"),
     ],
 )
-def test_unknown_names_suggest_the_nearest(settings: dict[str, str], near: str) -> None:
+def test_unknown_names_suggest_the_nearest(settings: dict[str, Any], near: str) -> None:
     with pytest.raises(UnknownName, match=near):
         LinearWorld(**settings)
 

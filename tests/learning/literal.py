@@ -20,8 +20,8 @@ class LiteralLearner:
     curvature: float = 0.25
     clip: float = np.inf
     arrived_clip: float = np.inf
-    served: list[tuple[Array, float]] = field(default_factory=list)  # Δz, ω in the order they were seen
-    arrived: list[tuple[Array, float, float]] = field(default_factory=list)  # Δz, ω, outcome
+    served: list[tuple[Array, float]] = field(init=False, default_factory=list)  # Δz, ω as they were seen
+    arrived: list[tuple[Array, float, float]] = field(init=False, default_factory=list)  # Δz, ω, outcome
 
     def V(self) -> Array:
         return self._sum([(dz, weight) for dz, weight in self.served])
@@ -77,7 +77,7 @@ def nearest(theta: Array, metric: Array, bound: float) -> Array:
         middle = 0.5 * (low + high)
         point = np.linalg.solve(metric + middle * eye, metric @ theta)
         low, high = (middle, high) if np.linalg.norm(point) > bound else (low, middle)
-    return np.linalg.solve(metric + high * eye, metric @ theta)
+    return np.linalg.solve(metric + high * eye, metric @ theta).astype(np.float64)
 
 
 def _clipped(alpha: float, dz: Array, geometry: Array) -> float:

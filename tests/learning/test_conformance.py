@@ -1,6 +1,7 @@
 """Every recipe, rule and estimator passes the shipped suites."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import pytest
 
@@ -15,7 +16,7 @@ from duelwise.learning.post_serving import (
     Ridge,
     Spline,
 )
-from duelwise.learning.recipes import RECIPES, Options
+from duelwise.learning.recipes import RECIPES, Options, Tuning
 from duelwise.learning.selection import (
     JointUCB,
     LeaderChallenger,
@@ -45,7 +46,7 @@ class TestRecipe(LearnerConformance):
         )
 
 
-SETTINGS: dict[str, Options] = {
+SETTINGS: dict[str, Tuning] = {
     "one pass, bounded": {"estimate": OnePass(step_size=0.7, norm_bound=0.5)},
     "one step, predicted": {"estimate": OneStep(), "features": "predicted"},
     "random features": {"post_serving": Fourier(features=20)},
@@ -64,7 +65,7 @@ class TestSettings(LearnerConformance):
 
     def make(self, runs: Sequence[int]) -> DuelingLearner:
         place: Options = {"runs": runs, "context_dim": self.context_dim, "post_dim": self.post_dim}
-        return RECIPES["rcdp-ucb"](**{"post_serving": "spline", **place, **self.settings})
+        return RECIPES["rcdp-ucb"](**cast("Options", {"post_serving": "spline", **place, **self.settings}))
 
 
 @pytest.mark.parametrize("link", ["logistic", "probit", "clipped-linear"])

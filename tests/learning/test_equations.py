@@ -25,6 +25,10 @@ def drawn(seed: int, arms: int, dim: int) -> tuple[Array, Array, Array]:
     return z, theta, root @ root.T + 0.5 * np.eye(dim)
 
 
+def inverted(V: Array) -> Array:
+    return np.linalg.inv(V).astype(np.float64)
+
+
 def norm(v: Array, V: Array) -> float:
     """√(vᵀ V⁻¹ v) by solving."""
     solved = np.linalg.solve(V, v)
@@ -39,7 +43,7 @@ def inner(a: Array, b: Array) -> float:
 @given(SIZES)
 def test_leverage_values_and_gram(sizes: tuple[int, int, int]) -> None:
     z, theta, V = drawn(*sizes)
-    inverse = np.linalg.inv(V)
+    inverse = inverted(V)
     K = len(z)
     for k in range(K):
         assert math.isclose(equations.leverage(z[k], inverse), norm(z[k], V), rel_tol=1e-9, abs_tol=1e-9)
@@ -67,12 +71,12 @@ def test_moving_a_geometry_is_adding_and_inverting(sizes: tuple[int, int, int], 
         for j in range(len(V)):
             expected[i, j] += scale * z[0, i] * z[0, j]
     growth = np.linalg.slogdet(expected)[1] - np.linalg.slogdet(V)[1]
-    alone = np.linalg.inv(V)
+    alone = inverted(V)
     assert math.isclose(equations.move_inverse(alone, z[0], scale), growth, rel_tol=1e-7, abs_tol=1e-8)
-    matrix, inverse = V.copy(), np.linalg.inv(V)
+    matrix, inverse = V.copy(), inverted(V)
     assert math.isclose(equations.add_duel(matrix, inverse, z[0], scale), growth, rel_tol=1e-7, abs_tol=1e-8)
     np.testing.assert_allclose(matrix, expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(inverse, np.linalg.inv(expected), rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(inverse, inverted(expected), rtol=1e-7, atol=1e-8)
     np.testing.assert_array_equal(inverse, alone)
 
 
@@ -80,7 +84,7 @@ def test_moving_a_geometry_is_adding_and_inverting(sizes: tuple[int, int, int], 
 @given(SIZES)
 def test_widths_and_the_widest_pair(sizes: tuple[int, int, int]) -> None:
     z, _, V = drawn(*sizes)
-    inverse = np.linalg.inv(V)
+    inverse = inverted(V)
     centre = z.mean(axis=0)
     np.testing.assert_allclose(
         equations.widths_from(z, inverse, centre), [norm(row - centre, V) for row in z], rtol=1e-7, atol=1e-8
@@ -96,7 +100,7 @@ def test_many_candidates_by_matrix_products() -> None:
     """Above a size widths come from a matrix product; the answers are the same."""
     generator = np.random.default_rng(5)
     z, theta = generator.standard_normal((4000, 20)), generator.standard_normal(20)
-    inverse = np.linalg.inv(np.cov(z.T) + np.eye(20))
+    inverse = inverted(np.cov(z.T) + np.eye(20))
     first = equations.first_arm(z, theta)
     upper = z @ theta + 0.7 * np.sqrt(np.einsum("kd,de,ke->k", z - z[first], inverse, z - z[first]))
     assert equations.second_arm(z, theta, inverse, first, 0.7, False) == int(np.argmax(upper))
@@ -116,7 +120,7 @@ def is_argmax(chosen: int, scores: list[float]) -> bool:
 @given(SIZES, st.floats(0, 5), st.booleans())
 def test_leader_and_challenger(sizes: tuple[int, int, int], width: float, distinct: bool) -> None:
     z, theta, V = drawn(*sizes)
-    K, inverse = len(z), np.linalg.inv(V)
+    K, inverse = len(z), inverted(V)
     first = equations.first_arm(z, theta)
     assert is_argmax(first, [inner(z[k], theta) for k in range(K)])
     second = equations.second_arm(z, theta, inverse, first, width, distinct)
@@ -144,7 +148,7 @@ def test_ties_go_to_the_lowest_index() -> None:
 def test_joint_pair(sizes: tuple[int, int, int], width: float, distinct: bool) -> None:
     z, theta, V = drawn(*sizes)
     K = len(z)
-    chosen = equations.joint_pair(z, theta, np.linalg.inv(V), width, distinct)
+    chosen = equations.joint_pair(z, theta, inverted(V), width, distinct)
     pairs = [(a, b) for a in range(K) for b in range(K) if not (distinct and a == b)]
     scores = [inner(z[a] + z[b], theta) + width * norm(z[a] - z[b], V) for a, b in pairs]
     assert scores[pairs.index(chosen)] >= max(scores) - 1e-6 * (1 + abs(max(scores)))
@@ -155,7 +159,7 @@ def test_joint_pair(sizes: tuple[int, int, int], width: float, distinct: bool) -
 def test_perturbed_arm(sizes: tuple[int, int, int]) -> None:
     z, theta, V = drawn(*sizes)
     noise = generator(sizes[0], "noise", 0).gumbel(size=len(z))
-    chosen = equations.perturbed_arm(z, theta, np.linalg.inv(V), noise)
+    chosen = equations.perturbed_arm(z, theta, inverted(V), noise)
     assert is_argmax(chosen, [inner(z[k], theta) + noise[k] * norm(z[k], V) for k in range(len(z))])
 
 
@@ -164,7 +168,7 @@ def test_perturbed_arm(sizes: tuple[int, int, int]) -> None:
 def test_informative_arm(sizes: tuple[int, int, int], width: float) -> None:
     z, theta, V = drawn(*sizes)
     first = equations.first_arm(z, theta)
-    chosen = equations.informative_arm(z, theta, np.linalg.inv(V), first, width)
+    chosen = equations.informative_arm(z, theta, inverted(V), first, width)
     others = [k for k in range(len(z)) if k != first]
     upper = {k: inner(z[k], theta) + width * norm(z[k], V) for k in others}
     slack = 1e-9  # an arm on the edge of promising may count either way
@@ -183,7 +187,7 @@ def test_informative_arm(sizes: tuple[int, int, int], width: float) -> None:
 def test_informative_pair(sizes: tuple[int, int, int], width: float, distinct: bool) -> None:
     z, theta, V = drawn(*sizes)
     K, slack = len(z), 1e-6
-    first, second = equations.informative_pair(z, theta, np.linalg.inv(V), width, distinct)
+    first, second = equations.informative_pair(z, theta, inverted(V), width, distinct)
 
     def edge(i: int) -> float:
         return min(inner(z[i] - z[j], theta) + width * norm(z[i] - z[j], V) for j in range(K))

@@ -1,6 +1,7 @@
 """Feedback as it comes: contexts late, in parts or imputed, many votes for a duel, parallel asks."""
 
 import itertools
+from typing import Unpack, cast
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import strategies as st
 
 from duelwise.errors import AlreadyTold
 from duelwise.learning.estimation import FullMLE
+from duelwise.learning.estimation.full_mle import History, MaximumLikelihood
 from duelwise.learning.learner import DuelingLearner
-from duelwise.learning.recipes import live, rcdp_ucb, steady
+from duelwise.learning.recipes import Options, Tuning, live, rcdp_ucb, steady
 from duelwise.learning.weighting import Uniform
 from duelwise.testing.life import assert_same_state
 from duelwise.types import Array, Contexts, Duel, Votes
@@ -19,9 +21,15 @@ NAN = np.nan
 EXACT = FullMLE(tolerance=1e-12)
 
 
-def learner(**options: object) -> DuelingLearner:
+def learner(**options: Unpack[Tuning]) -> DuelingLearner:
     given = {"context_dim": 2, "post_dim": 2, "post_serving": "ridge", "estimate": EXACT, "clip": 0.5}
-    return rcdp_ucb(**{**given, **options})  # type: ignore[arg-type]
+    return rcdp_ucb(**cast("Options", {**given, **options}))
+
+
+def history_of(learner: DuelingLearner) -> History:
+    estimate = learner.estimate
+    assert isinstance(estimate, MaximumLikelihood)
+    return estimate.history
 
 
 def serve(learner: DuelingLearner, x: Array, wanted: int = 1) -> None:
@@ -89,7 +97,7 @@ def test_a_vote_teaches_before_its_context_and_is_put_right_by_it() -> None:
     tell(one, 0, 1.0)
     tell(one, 1, 1.0)  # its y is not known
     predicted = one.pending.dz[0, one.pending.slot_of[0, 1]].copy()
-    held = one.estimate.history  # type: ignore[attr-defined]
+    held = history_of(one)
     assert held.held[0] == 2
     rows = [(held.z[0, :, i], float(held.weight[0, i]), 1.0) for i in range(2)]
     np.testing.assert_array_equal(rows[1][0], predicted)
@@ -146,7 +154,7 @@ def test_many_votes_on_one_duel_count_each(estimate: str) -> None:
     with pytest.raises(Exception, match="waits for nothing"):
         tell(one, 3, 1.0)
     if estimate == "full-mle":
-        held = one.estimate.history  # type: ignore[attr-defined]
+        held = history_of(one)
         assert held.votes[0, :4].tolist() == [3.0, 3.0, 1.0, 3.0]
         rows = [(held.z[0, :, i], float(held.weight[0, i]), float(held.outcome[0, i])) for i in range(4)]
         np.testing.assert_allclose(gradient(one.theta[0], rows), 0.0, atol=1e-9)
@@ -244,7 +252,7 @@ def test_budgets_that_are_unknown_are_taken_from_what_is_seen() -> None:
             tell(one, t - 5, float(t % 2))
     for t in range(30, 35):
         tell(one, t - 5, 1.0)
-    held = one.estimate.history  # type: ignore[attr-defined]
+    held = history_of(one)
     alpha = np.sqrt(4) / (np.sqrt(400) + 6)  # six votes were out at once
     n = int(held.held[0])
     np.testing.assert_allclose(held.weight[0, :n], np.minimum(1, alpha / held.leverage[0, :n]))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numba
 import numpy as np
@@ -28,8 +29,7 @@ def add_up(kept: Record) -> float:
     return kept.regret.sum()
 
 
-@intrinsic
-def _has_owner(_context: Any, array: Any) -> Any:
+def _owner(_context: Any, array: Any) -> Any:
     def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
         return cgutils.is_not_null(
             builder, target.make_array(signature.args[0])(target, builder, args[0]).meminfo
@@ -38,12 +38,15 @@ def _has_owner(_context: Any, array: Any) -> Any:
     return types.boolean(array), generate
 
 
-@numba.njit
+_has_owner = cast("Callable[[AnyArray], int]", intrinsic(_owner))
+
+
+@numba.njit()
 def owned(kept: Record) -> int:
     return _has_owner(kept.regret) + _has_owner(kept.distinct_regret) + _has_owner(kept.arms)
 
 
-@numba.njit
+@numba.njit()
 def owned_when_borrowed(kept: Record) -> int:
     return owned(borrowed(kept))
 

@@ -1,5 +1,7 @@
 """The learner against Algorithm 1 written out, with late contexts and votes out of order."""
 
+from typing import cast
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from duelwise.learning.apply import apply
 from duelwise.learning.core.geometry import REFACTOR_EVERY
 from duelwise.learning.estimation import OnePass, OneStep
 from duelwise.learning.estimation.one_pass import project
-from duelwise.learning.learner import DuelingLearner, Learned
+from duelwise.learning.learner import DuelingLearner, FeaturesName, Learned, Learner
 from duelwise.learning.recipes import RECIPES, rcdb, rcdp_ucb
 from duelwise.randomness import generator
 from duelwise.testing.life import Life, live
@@ -23,8 +25,12 @@ def lived(learner: DuelingLearner, *, post_dim: int = 2) -> tuple[list[Event], d
     """What happened to it, and the weight each vote was learned with."""
     life = Life(RUNS, candidates=4, context_dim=3, post_dim=post_dim)
     weights: dict[tuple[int, int], float] = {}
-    watched = Watched(learner, weights)
-    return live(watched, life, rounds=ROUNDS), weights
+    return live(watched(learner, weights), life, rounds=ROUNDS), weights
+
+
+def watched(learner: DuelingLearner, weights: dict[tuple[int, int], float]) -> Learner:
+    """The same learner; what it learns is noted."""
+    return cast("Learner", Watched(learner, weights))
 
 
 class Watched:
@@ -36,16 +42,17 @@ class Watched:
     def __getattr__(self, name: str) -> object:
         return getattr(self._learner, name)
 
-    def observe(self, contexts: Contexts) -> None:
-        self._note(self._learner.observe(contexts))
+    def observe(self, contexts: Contexts) -> Learned:
+        return self._noted(self._learner.observe(contexts))
 
-    def tell(self, votes: Votes) -> None:
-        self._note(self._learner.tell(votes))
+    def tell(self, votes: Votes) -> Learned:
+        return self._noted(self._learner.tell(votes))
 
-    def _note(self, learned: Learned) -> None:
+    def _noted(self, learned: Learned) -> Learned:
         for run, round, weight in zip(*learned, strict=True):
             assert (run, round) not in self._weights
             self._weights[int(run), int(round)] = float(weight)
+        return learned
 
 
 def literally(events: list[Event], run: int, *, observed: bool = True, **settings: float) -> LiteralLearner:
@@ -63,6 +70,7 @@ def literally(events: list[Event], run: int, *, observed: bool = True, **setting
         if isinstance(event, Duel):
             duels.append(event)
             continue
+        assert isinstance(event, Contexts | Votes)
         mine = [(int(event.round[i]), i) for i in range(len(event.run)) if event.run[i] == run]
         for t, i in mine:
             if isinstance(event, Votes):
@@ -83,7 +91,7 @@ def assert_geometries(learner: DuelingLearner, literal: LiteralLearner, run: int
 
 
 @pytest.mark.parametrize("features", ["observed", "predicted"])
-def test_rcdp_ucb_sums_what_algorithm_1_sums(features: str) -> None:
+def test_rcdp_ucb_sums_what_algorithm_1_sums(features: FeaturesName) -> None:
     learner = rcdp_ucb(
         runs=RUNS, context_dim=3, post_dim=2, post_serving="ridge", clip=0.4, distinct_pair=True,
         estimate=OneStep(), features=features,
@@ -144,10 +152,10 @@ def test_served_weights_do_not_depend_on_the_delays() -> None:
     events, weights = lived(first)
     late = rcdp_ucb(runs=RUNS, context_dim=3, post_dim=2, post_serving="ridge", clip=0.4, distinct_pair=True)
     again: dict[tuple[int, int], float] = {}
-    watched = Watched(late, again)
+    noted = watched(late, again)
     quiet = [event for event in events if not isinstance(event, Votes)]
     for event in [*quiet, *reversed([event for event in events if isinstance(event, Votes)])]:
-        apply(watched, event)
+        apply(noted, event)
     seen = {
         (run, t)
         for event in quiet

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
-import torch
 from benchmarks.literal import Record, literal
 
 from duelwise.lab.play.corruptions import StrategicCorruption
@@ -15,14 +14,7 @@ from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.recipes import rcdp_ucb
 from duelwise.types import Array, Contexts, Duel, IntArray, Snapshot
 
-
-@pytest.fixture(autouse=True)
-def one_torch_thread() -> Iterator[None]:
-    """A network this small gains nothing from a second thread and waits for it on a busy machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 class Recorded:

@@ -10,6 +10,7 @@ from duelwise.errors import InvalidInput
 from duelwise.learning.estimation.maximum_likelihood import Record
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.peers.feel_good import walk
+from duelwise.learning.peers.layered import Layers
 from duelwise.learning.recipes import RECIPES, recipe
 from duelwise.stream import StreamSettings
 from duelwise.types import Array, Contexts, Votes
@@ -47,7 +48,7 @@ class LiteralVACDB:
         return self.width * 16.0 / self.kappa * self.size[layer] * (1.0 + float(np.sqrt(spread)))
 
     def choose(self, z: Array) -> tuple[int, int, int | None]:
-        left = list(range(len(z)))
+        left, value = list(range(len(z))), np.zeros(len(z))
         for layer, size in enumerate(self.size):
             value = z @ self.theta[layer]
             wide = [(a, b) for b in left for a in left if a < b and self.apart(z[a] - z[b], layer) > size]
@@ -93,6 +94,7 @@ def test_vacdb_is_the_papers_line_by_line(width: float) -> None:
         if layer is not None:
             literal.learn(z[first] - z[second], layer, outcome)
     layers = learner.estimate
+    assert isinstance(layers, Layers)
     held = layers.votes.history.held
     assert [len(votes) for votes in literal.votes] == held.tolist()
     assert (held > 0).sum() >= 2

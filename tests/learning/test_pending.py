@@ -68,9 +68,10 @@ def test_random_schedules_keep_what_waits_and_nothing_else(seed: int) -> None:
         for key in list(missing):
             for what in sorted(missing.get(key, ())):
                 if random.random() < 0.25:
-                    (learner.observe if what == "context" else learner.tell)(
-                        context(key) if what == "context" else vote(key)
-                    )
+                    if what == "context":
+                        learner.observe(context(key))
+                    else:
+                        learner.tell(vote(key))
                     missing[key].discard(what)
             if key in missing and random.random() < 0.02:
                 if missing[key]:

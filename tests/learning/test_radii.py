@@ -1,13 +1,14 @@
 """The constants of the theory, and the widths made of them, against literal arithmetic."""
 
 import math
+from typing import cast
 
 import numpy as np
 import pytest
 
 from duelwise.errors import InvalidInput
 from duelwise.learning import radii
-from duelwise.learning.recipes import max_pair_ucb, rcdp_ucb
+from duelwise.learning.recipes import Tuning, max_pair_ucb, rcdp_ucb
 from duelwise.learning.widths import ConstantWidth, ObservedWidth, TheoryWidth
 from duelwise.testing.life import Life, live
 
@@ -135,10 +136,10 @@ def test_the_appendix_has_three_times_the_delay_and_features_longer_than_one() -
 )
 def test_a_radius_refuses_what_it_cannot_be_made_of(name: str, value: float, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        rcdp_ucb(context_dim=3, exploration_width="theory", **{name: value})
+        rcdp_ucb(context_dim=3, **cast("Tuning", {"exploration_width": "theory", name: value}))
     if name != "delay":  # the observed radius needs no D
         with pytest.raises(InvalidInput, match=message):
-            rcdp_ucb(context_dim=3, exploration_width="data", **{name: value})
+            rcdp_ucb(context_dim=3, **cast("Tuning", {"exploration_width": "data", name: value}))
 
 
 def test_a_width_is_finite_and_not_negative() -> None:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.estimation import FullMLE, OnePass, OneStep
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.post_serving import NoPostServing
-from duelwise.learning.recipes import PAPER_FIVE, RECIPES, rcdp_ucb, recipe
+from duelwise.learning.recipes import PAPER_FIVE, RECIPES, Options, rcdp_ucb, recipe
 from duelwise.learning.selection import View
 from duelwise.learning.weighting import Uniform
 from duelwise.learning.widths import ConstantWidth
@@ -93,7 +94,7 @@ def votes(run: int, round: int, outcome: float = 1.0) -> Votes:
 
 def test_contexts(learner: DuelingLearner) -> None:
     good = contexts(0, 30)
-    twice = Contexts(*(np.concatenate([part, part]) for part in good[:3]))
+    twice = Contexts(np.tile(good.run, 2), np.tile(good.round, 2), np.concatenate([good.y, good.y]))
     for given, kind, message in [
         (good._replace(y=np.ones((1, 2, 3))), InvalidInput, r"y \(1, 2, 3\); expected .* \(n, 2, 2\)"),
         (good._replace(round=np.array([[30]])), InvalidInput, r"round \(1, 1\)"),
@@ -122,7 +123,7 @@ def test_contexts(learner: DuelingLearner) -> None:
 
 def test_votes(learner: DuelingLearner) -> None:
     good = votes(0, 30)
-    twice = Votes(*(np.concatenate([part, part]) for part in good[:3]))
+    twice = Votes(np.tile(good.run, 2), np.tile(good.round, 2), np.tile(good.outcome, 2))
     mixed = Votes(np.array([1, 0]), np.array([30, 99]), np.ones(2))
     for given, kind, message in [
         (
@@ -178,21 +179,26 @@ def test_foreign_snapshots(learner: DuelingLearner) -> None:
             learner.restore(other.snapshot())
 
 
+def told(**wrong: Any) -> DuelingLearner:
+    """What no type checker would let pass."""
+    return rcdp_ucb(context_dim=2, **wrong)
+
+
 NAMES: list[tuple[Callable[[], object], str]] = [
     (lambda: recipe("rcdp-ubc"), "no method called 'rcdp-ubc'. Did you mean 'rcdp-ucb'"),
     (lambda: rcdp_ucb(context_dim=2, estimate="full-mel"), "estimator called .* mean 'full-mle'"),
     (lambda: rcdp_ucb(context_dim=2, link="probti"), "link called .* mean 'probit'"),
-    (lambda: rcdp_ucb(context_dim=2, exploration_width="theroy"), "exploration width .* mean 'theory'"),
-    (lambda: rcdp_ucb(context_dim=2, geometry="serve"), "geometry .* mean 'served'"),
-    (lambda: rcdp_ucb(context_dim=2, features="observd"), "features .* mean 'observed'"),
-    (lambda: rcdp_ucb(context_dim=2, preset="papre"), "preset .* mean 'paper'"),
-    (lambda: rcdp_ucb(context_dim=2, regularization=1.0), "option .* mean 'regularisation'"),
+    (lambda: told(exploration_width="theroy"), "exploration width .* mean 'theory'"),
+    (lambda: told(geometry="serve"), "geometry .* mean 'served'"),
+    (lambda: told(features="observd"), "features .* mean 'observed'"),
+    (lambda: told(preset="papre"), "preset .* mean 'paper'"),
+    (lambda: told(regularization=1.0), "option .* mean 'regularisation'"),
     (
         lambda: rcdp_ucb(context_dim=2, post_dim=2, post_serving="splien"),
         "post-serving model .* mean 'spline'",
     ),
     (lambda: LinearWorld(mapping="absolut"), "mapping .* mean 'abs'"),
-    (lambda: LinearWorld(scaling="normalized"), "scaling .* mean 'normalised'"),
+    (lambda: LinearWorld(scaling=cast("Any", "normalized")), "scaling .* mean 'normalised'"),
 ]
 
 
@@ -240,13 +246,15 @@ def test_settings_may_differ_between_runs() -> None:
         "curvature": [0.25, 1.0],
         "regularisation": [1, 3],
     }
-    place = {"context_dim": 3, "post_dim": 2, "post_serving": "ridge", "distinct_pair": True}
+    place: Options = {"context_dim": 3, "post_dim": 2, "post_serving": "ridge", "distinct_pair": True}
     sizes = {"candidates": 4, "context_dim": 3, "post_dim": 2}
-    both = rcdp_ucb(runs=[0, 0], **place, **{name: np.array(values) for name, values in each.items()})
+    arrays = {name: np.array(values) for name, values in each.items()}
+    both = rcdp_ucb(**cast("Options", {"runs": [0, 0], **place, **arrays}))
     live(both, Life([0, 0], **sizes), rounds=30)
     assert not np.allclose(both.theta[0], both.theta[1])
     for row in range(2):
-        alone = rcdp_ucb(runs=[0], **place, **{name: values[row] for name, values in each.items()})
+        numbers = {name: values[row] for name, values in each.items()}
+        alone = rcdp_ucb(**cast("Options", {"runs": [0], **place, **numbers}))
         live(alone, Life([0], **sizes), rounds=30)
         np.testing.assert_array_equal(both.theta[row], alone.theta[0])
 
@@ -296,11 +304,17 @@ def test_the_core_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def width_of(learner: DuelingLearner) -> float:
+    width = learner.parts.width
+    assert isinstance(width, ConstantWidth)
+    return float(width.value)
+
+
 def test_every_recipe_reads_as_published() -> None:
     """The settings that the paper's curves were made with, d = 16."""
     root, place = 4.0, {"context_dim": 10, "post_dim": 6, "post_serving": "ridge"}
     made = {name: RECIPES[name](**place) for name in PAPER_FIVE}
-    width = {name: float(method.parts.width.value) for name, method in made.items()}
+    width = {name: width_of(method) for name, method in made.items()}
     assert width == {
         "rcdp-ucb": 0.1, "rcdb": 3 * root, "colstim": 0.5, "max-inp": 3 * root, "max-pair-ucb": 3 * root,
     }  # fmt: skip
@@ -308,5 +322,5 @@ def test_every_recipe_reads_as_published() -> None:
     assert made["rcdb"].core.fit.weigh.arrived[0] == root / (0.5 * 25)
     assert {name for name, method in made.items() if method.rules.curvature[0] == 0.25} == {"rcdp-ucb"}
     assert {name for name, method in made.items() if method.rules.distinct} == {"colstim", "max-inp"}
-    assert RECIPES["max-inp"](context_dim=16).parts.width.value == 0.5
-    assert RECIPES["max-pair-ucb"](context_dim=16).parts.width.value == root
+    assert width_of(RECIPES["max-inp"](context_dim=16)) == 0.5
+    assert width_of(RECIPES["max-pair-ucb"](context_dim=16)) == root

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from duelwise.client import Client, RemoteStream
+from duelwise.client import Candidate, Client, RemoteStream
 from duelwise.errors import StorageFailure
 
 COMMAND = "from duelwise.cli import main; main()"
@@ -119,7 +119,9 @@ class Shopper:
         stream = self.streams[self._count % len(self.streams)]
         if self._step == "ask":
             features = [((self.number + 1) * 7 + self._count * 3) % 11 / 11, self.number / 10, 1.0]
-            offered = [{"id": f"c{i}", "features": [i / 5 * f for f in features]} for i in range(4)]
+            offered: list[Candidate] = [
+                {"id": f"c{i}", "features": [i / 5 * f for f in features]} for i in range(4)
+            ]
             duel = stream.ask(offered, event_id=f"{self.number}/{self._count}")
             self._ticket = duel.ticket
             self._done("asked", "observe")

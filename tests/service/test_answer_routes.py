@@ -10,6 +10,7 @@ import pytest
 
 from duelwise.client import Client
 from duelwise.errors import UnknownItem
+from known import known
 
 ITEMS = [{"id": f"i{k}", "features": [k / 4, k % 3], "group": f"g{k % 2}"} for k in range(6)]
 
@@ -135,7 +136,7 @@ def test_the_client_has_it_all(client: Client, path: str) -> None:
     assert shop.rank(ids=["i1", "i2"])["items"]
     assert shop.best()["id"]
     assert shop.raters()[0]["source"] == "anna"
-    shown = duel.left.id, duel.right.id
+    shown = known(duel.left.id), known(duel.right.id)
     assert shop.raters(gold=[shown])[0]["gold_right"] == 1
     assert shop.hold("anna")
     assert shop.release("anna")

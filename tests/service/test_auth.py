@@ -86,7 +86,7 @@ def test_a_wrong_or_missing_token_is_refused(
 ) -> None:
     key(store, "read")
     transport.app.state.service.guard.look_again()
-    headers = {} if header is None else {"Authorization": header.encode()}
+    headers = [] if header is None else [(b"Authorization", header.encode())]
     answer = http.get(meals, headers=headers)
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"].startswith("Bearer")

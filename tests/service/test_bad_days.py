@@ -4,6 +4,7 @@ import json
 import signal
 import sqlite3
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -28,7 +29,7 @@ def break_stream(file: Path, name: str) -> None:
 
 
 @pytest.fixture
-def http_with_a_broken_stream(tmp_path: Path, store_url: str) -> httpx.Client:
+def http_with_a_broken_stream(tmp_path: Path, store_url: str) -> Iterator[httpx.Client]:
     transport = InProcess(create_app(store_url))
     with httpx.Client(base_url="http://127.0.0.1", transport=transport) as http:
         for name in ("meals", "rides"):

@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 
 from duelwise import errors
-from duelwise.client import Client, Duel
+from duelwise.client import JSON, Candidate, Client, Duel
 from in_process import candidates
+from known import inside
 
 Handler = Callable[[httpx.Request], httpx.Response]
 
@@ -25,15 +26,15 @@ def test_a_duel_from_asking_to_telling(client: Client) -> None:
     assert meals.report()["model_version"] == 4  # and the ranges of the first ask
     assert meals.retract(duel.ticket).state == "retracted"
     assert [stream["name"] for stream in client.streams()] == ["meals"]
-    assert meals.status()["counts"]["retracted"] == 1
+    assert inside(meals.status(), "counts", "retracted") == 1
     assert any(json.loads(line).get("kind") == "retracted" for line in meals.export())
 
 
 def test_batches_expiry_and_sources(client: Client) -> None:
     meals = client.create("meals", context_dim=3)
-    asked = meals.batch([{"op": "ask", "candidates": candidates()}] * 3)
+    asked = meals.batch([{"op": "ask", "candidates": cast("list[JSON]", candidates())}] * 3)
     assert [result["status"] for result in asked] == [201, 201, 201]
-    meals.tell(asked[0]["ticket"], "right", source="bot")
+    meals.tell(inside(asked[0], "ticket"), "right", source="bot")
     assert meals.retract_source("bot") == 1
     assert meals.expire(0) == 2
 
@@ -115,11 +116,13 @@ def test_an_answer_that_is_no_problem_json_is_still_an_error() -> None:
 def test_features_by_name_and_contexts_by_name(client: Client) -> None:
     names = ["price", "spice", "warmth"]
     meals = client.create("meals", context_dim=2, post_dim=1, feature_names=names)
-    offered = [{"id": str(i), "features": {"spice": float(i), "price": 1.0}} for i in range(3)]
+    offered: list[Candidate] = [
+        {"id": str(i), "features": {"spice": float(i), "price": 1.0}} for i in range(3)
+    ]
     duel = meals.ask(offered)
     assert meals.observe(duel.ticket, left={"warmth": 1.0}, right={"warmth": 2.0}).state == "observed"
-    asked = meals.ticket(duel.ticket)["history"][0]["details"]
-    assert [row[0] for row in asked["x"]] == [1.0, 1.0]
+    x = inside(meals.ticket(duel.ticket), "history", 0, "details", "x")
+    assert [row[0] for row in x] == [1.0, 1.0]
     with pytest.raises(errors.InvalidInput, match="salt"):
         meals.ask([{"id": str(i), "features": {"salt": 1.0, "price": 1.0}} for i in range(2)])
 
@@ -136,7 +139,7 @@ def test_what_the_library_can_the_client_can(client: Client) -> None:
     assert heard == [(200, 450), (400, 450), (450, 450)]
     assert meals.import_duels(duels) == 0
     other = meals.derive("other", {"cost": "price", "warmth": "warmth"}, random_share=0.5)
-    settings = other.status()["settings"]
+    settings = inside(other.status(), "settings")
     assert (settings["feature_names"], settings["random_share"]) == (["cost", "warmth"], 0.5)
     assert other.status()["counts"] == meals.status()["counts"]
     pseudonym = meals.erase_source("ann")

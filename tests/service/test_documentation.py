@@ -11,6 +11,7 @@ from duelwise.client import Client
 from duelwise.service import ServiceSettings, create_app
 from duelwise.service.settings import variable_of
 from in_process import InProcess
+from known import known
 
 TEXT = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
 
@@ -29,7 +30,7 @@ def test_every_setting_is_documented() -> None:
 
 def test_every_command_is_documented() -> None:
     for command in keys.registered_commands:
-        name = command.name or command.callback.__name__
+        name = command.name or known(command.callback).__name__
         assert f"duelwise keys {name}" in TEXT
     for name in ("serve", "create", "streams", "import", "export", "backup", "restore", "verify", "repair"):
         assert f"duelwise {name}" in TEXT

@@ -1,12 +1,14 @@
 """Asking, observing, telling and retracting over HTTP."""
 
+from typing import Any
+
 import httpx
 import pytest
 
 from in_process import candidates
 
 
-def ask(http: httpx.Client, meals: str, **further: object) -> dict[str, object]:
+def ask(http: httpx.Client, meals: str, **further: object) -> dict[str, Any]:
     answer = http.post(f"{meals}/ask", json={"candidates": candidates(), **further})
     assert answer.status_code == 201, answer.text
     return answer.json()
@@ -96,7 +98,7 @@ def test_all_votes_of_a_source_can_be_taken_back(http: httpx.Client, meals: str)
 
 def test_a_batch_answers_each_item_on_its_own(http: httpx.Client, meals: str) -> None:
     ticket = ask(http, meals)["ticket"]
-    bad = candidates()
+    bad: list[dict[str, Any]] = [{**one} for one in candidates()]
     bad[2]["features"][1] = None
     items = [
         {"op": "tell", "ticket": ticket, "winner": "tie"},

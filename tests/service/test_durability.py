@@ -2,6 +2,7 @@
 
 import json
 import random
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from duelwise.service import create_app
 from duelwise.stream import DecisionStream
 from duelwise.stream.transfer import read_lines
 from in_process import InProcess, candidates
+from known import inside
 
 KILLS = 10
 
@@ -130,7 +132,7 @@ def disk() -> Iterator[dict[str, int]]:
     """The number of pages a SQLite file may have, for connections made from now on."""
     allowed = {"pages": 2**30}
 
-    def limit(connection: object, _: object) -> None:
+    def limit(connection: sqlite3.Connection, _: object) -> None:
         connection.execute(f"PRAGMA max_page_count = {allowed['pages']}")
 
     event.listen(Engine, "connect", limit)
@@ -146,11 +148,14 @@ def test_a_full_disk_gives_errors_and_loses_nothing(disk: dict[str, int], tmp_pa
     transport = InProcess(create_app(store))
     with httpx.Client(base_url="http://127.0.0.1", transport=transport) as http:
         http.post("/v1/streams", json={"name": "meals", "context_dim": 3, "post_dim": 2})
-        for number in range(2000):
-            answer = http.post("/v1/streams/meals/ask", json=body | {"event_id": str(number)})
+        while len(acknowledged) < 2000:
+            refused = str(len(acknowledged))
+            answer = http.post("/v1/streams/meals/ask", json=body | {"event_id": refused})
             if answer.status_code != 201:
                 break
             acknowledged.append(("asked", answer.json()["ticket"]))
+        else:
+            pytest.fail("the disk is not full after 2,000 duels")
         assert answer.status_code == 503
         assert answer.headers["retry-after"]
         assert "full" in answer.json()["detail"]
@@ -160,8 +165,8 @@ def test_a_full_disk_gives_errors_and_loses_nothing(disk: dict[str, int], tmp_pa
     disk["pages"] = 2**30
     transport = InProcess(create_app(store))
     with Client("http://127.0.0.1", transport=transport) as client:
-        duel = client.stream("meals").ask(candidates(), event_id=str(number))
+        duel = client.stream("meals").ask(candidates(), event_id=refused)
         acknowledged.append(("asked", duel.ticket))
         check(client, store, acknowledged)
-        assert client.stream("meals").status()["counts"]["asked"] == len(acknowledged)
+        assert inside(client.stream("meals").status(), "counts", "asked") == len(acknowledged)
     transport.stop()

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import psutil
@@ -90,7 +91,7 @@ def attack(server: Server, body: bytes, *, at_once: int, seconds: float) -> set[
 @pytest.mark.long
 @pytest.mark.alone
 @pytest.mark.parametrize(("body", "at_once"), [(EMPTY, 8), (WIDE, 64)], ids=["empty", "wide"])
-def test_a_huge_body_stops_nobody_else(tmp_path, body: bytes, at_once: int) -> None:
+def test_a_huge_body_stops_nobody_else(tmp_path: Path, body: bytes, at_once: int) -> None:
     with serving(f"sqlite:///{tmp_path}/duels.db") as server:
         httpx.post(f"{server.url}/v1/streams", json=MEALS, timeout=60)
         httpx.post(f"{server.url}/v1/streams/meals/ask", json={"candidates": candidates()}, timeout=60)
@@ -118,7 +119,7 @@ def test_a_wide_body_is_refused_before_it_waits_for_the_stream(http: httpx.Clien
 
 
 @pytest.mark.long
-def test_silent_and_half_sent_connections_are_not_held(tmp_path) -> None:
+def test_silent_and_half_sent_connections_are_not_held(tmp_path: Path) -> None:
     """1,100 sockets that say nothing and 300 half requests, where 1,024 files may be open."""
     with serving(f"sqlite:///{tmp_path}/duels.db", files=1024) as server:
         httpx.post(f"{server.url}/v1/streams", json=MEALS, timeout=60)
@@ -143,7 +144,7 @@ def test_silent_and_half_sent_connections_are_not_held(tmp_path) -> None:
 
 
 @pytest.mark.long
-def test_a_body_that_never_ends_is_given_up(tmp_path) -> None:
+def test_a_body_that_never_ends_is_given_up(tmp_path: Path) -> None:
     with serving(f"sqlite:///{tmp_path}/duels.db") as server:
         with socket.create_connection(("127.0.0.1", server.port)) as slow:
             slow.sendall(
@@ -156,7 +157,7 @@ def test_a_body_that_never_ends_is_given_up(tmp_path) -> None:
 
 
 @pytest.mark.long
-def test_a_client_that_hangs_up_leaves_no_trace(tmp_path) -> None:
+def test_a_client_that_hangs_up_leaves_no_trace(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with serving(f"sqlite:///{tmp_path}/duels.db", log=log) as server:
         httpx.post(f"{server.url}/v1/streams", json=MEALS, timeout=60)

@@ -1,5 +1,7 @@
 """A key that asks too often is told so; the others are not concerned."""
 
+from pathlib import Path
+
 import httpx
 import pytest
 
@@ -20,7 +22,7 @@ def test_so_many_in_each_second() -> None:
     rates.count("ann")
 
 
-def test_the_refusal_says_when_to_come_again(tmp_path) -> None:
+def test_the_refusal_says_when_to_come_again(tmp_path: Path) -> None:
     transport = InProcess(create_app(f"sqlite:///{tmp_path}/duels.db", ServiceSettings(rate_limit=3)))
     try:
         with httpx.Client(base_url="http://127.0.0.1", transport=transport) as http:

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -71,7 +72,7 @@ def test_a_context_that_is_no_number_is_named(http: httpx.Client, meals: str, te
 def test_a_wrong_candidate_is_named(
     http: httpx.Client, meals: str, change: dict[str, object], words: list[str]
 ) -> None:
-    offered = candidates()
+    offered: list[dict[str, object]] = [{**one} for one in candidates()]
     offered[1] |= change
     assert_problem(http.post(f"{meals}/ask", json={"candidates": offered}), 422, *words)
     assert http.get(meals).json()["model_version"] == 0
@@ -116,7 +117,7 @@ class TestLimits:
     def test_a_long_body_is_not_read_to_its_end(self, http: httpx.Client, meals: str) -> None:
         sent = 0
 
-        def endless() -> object:
+        def endless() -> Iterator[bytes]:
             nonlocal sent
             for _ in range(100):
                 sent += 1000

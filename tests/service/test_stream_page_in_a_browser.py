@@ -74,7 +74,7 @@ def test_the_page_opens_without_errors_or_sideways_scrolling(
     tab, complaints, foreign = context.new_page(), list[str](), list[str]()
     tab.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
     tab.on("pageerror", lambda error: complaints.append(str(error)))
-    tab.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+    tab.on("dialog", lambda dialog: complaints.append(dialog.message) or dialog.dismiss())
     host = page.split("/streams")[0]
     tab.on("request", lambda one: None if one.url.startswith((host, "data:")) else foreign.append(one.url))
     tab.goto(f"{page}?adjust=size")

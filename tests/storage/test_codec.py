@@ -6,6 +6,7 @@ from hypothesis.extra import numpy as hnp
 
 from duelwise.errors import StorageFailure
 from duelwise.storage import pack, unpack
+from duelwise.types import JSON, AnyArray
 
 scalars = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -17,7 +18,7 @@ arrays = hnp.arrays(
 
 
 @given(st.dictionaries(st.text(), scalars, max_size=4), st.dictionaries(st.text(), arrays, max_size=3))
-def test_what_is_packed_comes_back_bit_for_bit(fields, named):
+def test_what_is_packed_comes_back_bit_for_bit(fields: dict[str, JSON], named: dict[str, AnyArray]) -> None:
     fields_back, named_back = unpack(pack(fields, named))
     assert fields_back == fields
     assert named_back.keys() == named.keys()
@@ -28,17 +29,17 @@ def test_what_is_packed_comes_back_bit_for_bit(fields, named):
         assert back.flags.aligned
 
 
-def test_strided_arrays_keep_their_order():
+def test_strided_arrays_keep_their_order() -> None:
     array = np.arange(12.0).reshape(3, 4).T[::2]
     assert np.array_equal(unpack(pack({}, {"a": array}))[1]["a"], array)
 
 
-def test_objects_are_refused():
+def test_objects_are_refused() -> None:
     with pytest.raises(TypeError, match="only numbers"):
         pack({}, {"a": np.array([{}])})
 
 
 @pytest.mark.parametrize("data", [b"", b"DW", b"DW\x02\x00\x00\x00\x00\x00", b"PK\x01\x00\x02\x00\x00\x00[]"])
-def test_foreign_bytes_are_refused(data):
+def test_foreign_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(StorageFailure, match="expected format 1"):
         unpack(data)

@@ -5,18 +5,17 @@ import sys
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import event
 
 from duelwise.errors import InvalidInput, StorageFailure, UnknownName
 from duelwise.storage import Store, open_store
 from duelwise.storage.database import open_engine
 from duelwise.storage.schema import metadata
+from full_disk import Disk
 
 
-def test_migrations_lead_to_the_schema(tmp_path: Path):
+def test_migrations_lead_to_the_schema(tmp_path: Path) -> None:
     engine = open_engine(f"sqlite:///{tmp_path}/duels.db")
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
@@ -24,14 +23,14 @@ def test_migrations_lead_to_the_schema(tmp_path: Path):
 
 
 @pytest.mark.long
-def test_migrations_lead_to_the_schema_on_postgresql(postgresql_url: str):
+def test_migrations_lead_to_the_schema_on_postgresql(postgresql_url: str) -> None:
     engine = open_engine(postgresql_url)
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     engine.dispose()
 
 
-def test_a_commit_is_durable_before_it_is_acknowledged(tmp_path: Path):
+def test_a_commit_is_durable_before_it_is_acknowledged(tmp_path: Path) -> None:
     engine = open_engine(f"sqlite:///{tmp_path}/duels.db")
     with engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
@@ -39,13 +38,13 @@ def test_a_commit_is_durable_before_it_is_acknowledged(tmp_path: Path):
     engine.dispose()
 
 
-def test_processes_may_open_a_new_store_at_once(tmp_path: Path):
+def test_processes_may_open_a_new_store_at_once(tmp_path: Path) -> None:
     code = f"from duelwise.storage import open_store; open_store('sqlite:///{tmp_path}/duels.db').streams()"
     running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
     assert [process.wait(60) for process in running] == [0, 0, 0]
 
 
-def test_a_store_of_a_later_version_is_refused(tmp_path: Path):
+def test_a_store_of_a_later_version_is_refused(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/duels.db"
     engine = open_engine(url)
     with engine.connect() as connection:
@@ -66,23 +65,16 @@ def test_a_store_of_a_later_version_is_refused(tmp_path: Path):
         ("postgresql://postgres@/duels?host=/no/such/socket", StorageFailure, "could not be opened"),
     ],
 )
-def test_a_wrong_address_says_what_to_do(url: str, kind: type[Exception], says: str):
+def test_a_wrong_address_says_what_to_do(url: str, kind: type[Exception], says: str) -> None:
     with pytest.raises(kind, match=says):
         open_store(url)
 
 
-def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path):
-    engine = open_engine(f"sqlite:///{tmp_path}/duels.db")
-    pages = 1_000_000
-
-    @event.listens_for(engine, "begin")
-    def limit(connection: sa.Connection) -> None:
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-
-    store = Store(engine)
+def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path) -> None:
+    disk = Disk(f"sqlite:///{tmp_path}/duels.db")
+    store = Store(disk.engine)
     stream, _ = store.create_stream(name="meals", uid="one", settings="{}", at=0.0)
-    with engine.connect() as connection:
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar() + 5
+    disk.leave(5)
     acknowledged = 0
 
     def fill() -> None:
@@ -96,7 +88,7 @@ def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path):
         fill()
     assert 0 < acknowledged == store.current(stream.id).head
     assert len(list(store.events(stream.id, after=0, upto=acknowledged))) == acknowledged
-    pages = 1_000_000
+    disk.clear()
     with store.writing(stream.id) as writer:
         assert writer.append("note", b"again", at=0.0) == acknowledged + 1
     store.close()

@@ -60,7 +60,9 @@ def _opened(url: str) -> Store:
     return store
 
 
-def test_a_stopped_process_with_the_lock_is_an_error_in_words_on_sqlite(tmp_path, monkeypatch):
+def test_a_stopped_process_with_the_lock_is_an_error_in_words_on_sqlite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pragmas = tuple(p.replace("5000", "300") for p in database._SQLITE_PRAGMAS)
     assert "PRAGMA busy_timeout = 300" in pragmas
     monkeypatch.setattr(database, "_SQLITE_PRAGMAS", pragmas)
@@ -78,7 +80,9 @@ def test_a_stopped_process_with_the_lock_is_an_error_in_words_on_sqlite(tmp_path
 
 @pytest.mark.long
 @pytest.mark.alone
-def test_a_stopped_process_loses_the_lock_on_postgresql(postgresql_url, monkeypatch):
+def test_a_stopped_process_loses_the_lock_on_postgresql(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(database, "LOCK_SECONDS", 1.0)
     store = _opened(postgresql_url)
     with _holder(postgresql_url) as holder:
@@ -104,7 +108,9 @@ def test_a_stopped_process_loses_the_lock_on_postgresql(postgresql_url, monkeypa
 
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "keeps"), [("anything", False), (database.UNHURRIED, True)])
-def test_who_waits_ends_a_session_that_does_nothing(postgresql_url, monkeypatch, name, keeps):
+def test_who_waits_ends_a_session_that_does_nothing(
+    postgresql_url: str, monkeypatch: pytest.MonkeyPatch, name: str, keeps: bool
+) -> None:
     import psycopg
 
     monkeypatch.setattr(database, "LOCK_SECONDS", 0.3)
@@ -126,7 +132,7 @@ def test_who_waits_ends_a_session_that_does_nothing(postgresql_url, monkeypatch,
 
 @pytest.mark.long
 @pytest.mark.alone
-def test_a_statement_that_takes_too_long_is_ended(postgresql_url):
+def test_a_statement_that_takes_too_long_is_ended(postgresql_url: str) -> None:
     store = open_store(postgresql_url, statement_seconds=0.5)
     with (
         _within(15),
@@ -144,7 +150,9 @@ def test_a_statement_that_takes_too_long_is_ended(postgresql_url):
 
 @pytest.mark.long
 @pytest.mark.alone
-def test_a_frozen_server_is_an_error_and_comes_back(postgresql_url, postgresql_server, monkeypatch):
+def test_a_frozen_server_is_an_error_and_comes_back(
+    postgresql_url: str, postgresql_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(database, "GRACE_SECONDS", 0.5)
     monkeypatch.setattr(database, "CONNECT_SECONDS", 2)
     store = open_store(postgresql_url, statement_seconds=1.0)
@@ -169,7 +177,7 @@ def _children(process: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
-def test_a_server_that_never_answers_is_given_up(monkeypatch):
+def test_a_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "CONNECT_SECONDS", 2)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))

@@ -1,6 +1,7 @@
 """A stream without a database: chooses, records and folds like one, many times as fast."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from duelwise.stream.choosing import Choices, Chooser
 from duelwise.stream.events import Asked, Event, Observed, Recorded, Told
@@ -13,12 +14,12 @@ class BareStream:
         self.settings, self.folded, self.log = settings, Folded(settings), []
         self._chooser = Chooser(settings)
 
-    def ask(self, x):
+    def ask(self, x: ArrayLike):
         """The round and the pair (its first and second)."""
         folded, round = self.folded, self.folded.ledger.rounds
         x, ranged = np.asarray(x, dtype=np.float64), folded.due_ranges()
         choice = self._chooser.choose(folded, Choices(x), round)
-        bounds = folded.measure(x).bounds
+        bounds = choice.offer.bounds
         if ranged is not None:
             self.record(ranged)
         self.record(
@@ -31,10 +32,10 @@ class BareStream:
         )  # fmt: skip
         return round, choice.arms
 
-    def observe(self, round, y):
+    def observe(self, round: int, y: ArrayLike):
         self.record(Observed(round, np.asarray(y, dtype=np.float64)))
 
-    def tell(self, round, outcome):
+    def tell(self, round: int, outcome: float):
         self.record(Told(round, float(outcome)))
 
     def record(self, event: Event) -> None:

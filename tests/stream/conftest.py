@@ -15,6 +15,13 @@ def clock() -> Clock:
 
 
 @pytest.fixture
+def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Of a database that commands take for theirs."""
+    monkeypatch.setenv("DUELWISE_STORE", f"sqlite:///{tmp_path}/duels.db")
+    return f"sqlite:///{tmp_path}/duels.db"
+
+
+@pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     opened = open_store(f"sqlite:///{tmp_path}/duels.db")
     yield opened

@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from duelwise.stream import DecisionStream, StreamSettings
+from duelwise.stream import DecisionStream, StreamSettings, Winner
+from duelwise.stream.events import Recorded, Told
+from duelwise.types import JSON
 
-DECLARED = {"price": [-1, 1], "stars": [-1, 1], "way": [-1, 1], "y0": [-3, 3], "y1": [-3, 3]}
+DECLARED: dict[str, JSON] = {"price": [-1, 1], "stars": [-1, 1], "way": [-1, 1], "y0": [-3, 3], "y1": [-3, 3]}
 """With every range declared a log holds only what the test does."""
 
 SETTINGS = StreamSettings(
@@ -59,15 +61,15 @@ def live(stream: DecisionStream, rng: np.random.Generator, steps: int) -> list[s
             stream.observe(ticket, left, right)
         else:
             ticket = no_vote.pop(rng.integers(len(no_vote)))
-            winner = rng.choice(["left", "right", "tie", "skip"], p=[0.4, 0.4, 0.1, 0.1])
-            stream.tell(ticket, str(winner), source=f"user {rng.integers(3)}")
+            winner: Winner = rng.choice(["left", "right", "tie", "skip"], p=[0.4, 0.4, 0.1, 0.1]).item()
+            stream.tell(ticket, winner, source=f"user {rng.integers(3)}")
             if winner == "skip" and ticket in no_context:
                 no_context.remove(ticket)
     return given
 
 
 def vote(
-    stream: DecisionStream, rng: np.random.Generator, winner: str = "left", source: str | None = None
+    stream: DecisionStream, rng: np.random.Generator, winner: Winner = "left", source: str | None = None
 ) -> str:
     """One duel from question to vote; returns its ticket."""
     duel = stream.ask(candidates(rng, dim=stream.settings.context_dim))
@@ -75,3 +77,9 @@ def vote(
     stream.observe(duel.ticket, left, right)
     stream.tell(duel.ticket, winner, source=source)
     return duel.ticket
+
+
+def outcome_in(recorded: Recorded) -> float:
+    """How a vote in the log went."""
+    assert isinstance(recorded.event, Told)
+    return recorded.event.outcome

@@ -1,8 +1,11 @@
 """A source's name is gone from the files, and nothing else has changed."""
 
+from pathlib import Path
+
 import numpy as np
 import sqlalchemy as sa
-from living import SETTINGS, candidates, vote
+from living import SETTINGS, Clock, candidates, vote
+from numpy.random import Generator
 
 from duelwise.storage import open_store
 from duelwise.stream import DecisionStream
@@ -12,7 +15,7 @@ from duelwise.stream.repair import verify
 from duelwise.stream.transfer import backup, export_lines
 
 
-def test_a_name_is_erased_and_the_fold_is_the_same(tmp_path, clock, rng):
+def test_a_name_is_erased_and_the_fold_is_the_same(tmp_path: Path, clock: Clock, rng: Generator) -> None:
     store = open_store(f"sqlite:///{tmp_path}/duels.db")
     stream = DecisionStream.create(store, "meals", SETTINGS, clock=clock)
     other = DecisionStream.open(store, "meals", clock=clock)

@@ -1,12 +1,14 @@
 import threading
 import time
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from duelwise.stream.group_commit import MOST_AT_ONCE, GroupCommit
 
 
-def _in_threads(count, work):
+def _in_threads(count: int, work: Callable[[int], None]):
     threads = [threading.Thread(target=work, args=[number]) for number in range(count)]
     for thread in threads:
         thread.start()
@@ -15,17 +17,17 @@ def _in_threads(count, work):
     assert not any(thread.is_alive() for thread in threads)
 
 
-def test_those_who_wait_share_one_commit():
+def test_those_who_wait_share_one_commit() -> None:
     sizes, got = [], {}
 
-    def commit(items):
+    def commit(items: list[Any]):
         sizes.append(len(items))
         time.sleep(0.02)
         return [item * 10 for item in items]
 
     group = GroupCommit(commit, threading.Lock())
 
-    def work(number):
+    def work(number: int):
         for i in range(5):
             item = number * 100 + i
             got[item] = group.submit([item, item + 50])
@@ -37,11 +39,11 @@ def test_those_who_wait_share_one_commit():
     assert len(sizes) < 30
 
 
-def test_a_commit_is_not_too_large():
+def test_a_commit_is_not_too_large() -> None:
     sizes = []
     entered = threading.Event()
 
-    def commit(items):
+    def commit(items: list[Any]):
         entered.wait()
         sizes.append(len(items))
         return items
@@ -58,8 +60,8 @@ def test_a_commit_is_not_too_large():
     assert 200 < max(sizes) <= MOST_AT_ONCE
 
 
-def test_a_failure_reaches_everyone_in_the_transaction_and_no_one_else():
-    def commit(items):
+def test_a_failure_reaches_everyone_in_the_transaction_and_no_one_else() -> None:
+    def commit(items: list[Any]):
         time.sleep(0.005)
         if "bad" in items:
             raise OSError("no")
@@ -68,7 +70,7 @@ def test_a_failure_reaches_everyone_in_the_transaction_and_no_one_else():
     group = GroupCommit(commit, threading.Lock())
     outcomes = []
 
-    def work(number):
+    def work(number: int):
         for i in range(10):
             item = "bad" if (number, i) == (3, 5) else f"{number} {i}"
             try:
@@ -82,10 +84,10 @@ def test_a_failure_reaches_everyone_in_the_transaction_and_no_one_else():
     assert 1 <= outcomes.count("failed") <= 6
 
 
-def test_an_interrupted_leader_hands_on():
+def test_an_interrupted_leader_hands_on() -> None:
     calls = []
 
-    def commit(items):
+    def commit(items: list[Any]):
         calls.append(items)
         if items == ["stop"]:
             raise KeyboardInterrupt

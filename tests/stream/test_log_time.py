@@ -1,15 +1,17 @@
 """A clock that jumps closes nothing; a server that was off closes what is due."""
 
 import pytest
-from living import SETTINGS, candidates, vote
+from living import SETTINGS, Clock, candidates, vote
+from numpy.random import Generator
 
+from duelwise.storage import Store
 from duelwise.stream import DecisionStream
 from duelwise.stream.log_time import DAY, HOUR, LogTime
 
 FORTY_DAYS = 40 * DAY
 
 
-def test_a_moment_in_the_future_closes_nothing(stream, clock, rng):
+def test_a_moment_in_the_future_closes_nothing(stream: DecisionStream, clock: Clock, rng: Generator) -> None:
     tickets = [stream.ask(candidates(rng)).ticket for _ in range(5)]
     clock.now += FORTY_DAYS
     assert stream.expire() == 0
@@ -27,7 +29,9 @@ def test_a_moment_in_the_future_closes_nothing(stream, clock, rng):
     assert stream.report().clock_jump_seconds == 0
 
 
-def test_a_server_that_was_off_closes_what_is_due_within_hours(store, clock, rng):
+def test_a_server_that_was_off_closes_what_is_due_within_hours(
+    store: Store, clock: Clock, rng: Generator
+) -> None:
     with DecisionStream.create(store, "meals", SETTINGS, clock=clock) as stream:
         for _ in range(5):
             stream.ask(candidates(rng))
@@ -41,7 +45,7 @@ def test_a_server_that_was_off_closes_what_is_due_within_hours(store, clock, rng
         assert stream.ticket(new).state == "asked"
 
 
-def test_an_operator_confirms_the_clock(store, clock, rng):
+def test_an_operator_confirms_the_clock(store: Store, clock: Clock, rng: Generator) -> None:
     with DecisionStream.create(store, "meals", SETTINGS, clock=clock) as stream:
         late = stream.ask(candidates(rng)).ticket
         clock.now += FORTY_DAYS
@@ -66,14 +70,14 @@ def test_an_operator_confirms_the_clock(store, clock, rng):
         ([0, DAY, 2 * DAY, 3 * DAY], 3 * DAY),
     ],
 )
-def test_what_is_believed(times, believed):
+def test_what_is_believed(times: list[float], believed: float) -> None:
     time = LogTime()
     for at in times:
         time.take(at)
     assert time.believed == believed
 
 
-def test_no_clock_runs_ahead_of_the_log_by_more_than_a_day():
+def test_no_clock_runs_ahead_of_the_log_by_more_than_a_day() -> None:
     time = LogTime()
     assert time.now(5.0) == 5.0
     time.take(5.0)

@@ -4,11 +4,13 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.random import Generator
 
-from duelwise.storage import open_store
+from duelwise.storage import Store, open_store
 from duelwise.stream import Ask, DecisionStream, StreamRegistry, StreamSettings
 from takes import best
 
@@ -37,7 +39,7 @@ registry.close()
 
 
 @pytest.mark.long
-def test_a_thousand_streams_take_no_more_memory_than_allowed(tmp_path):
+def test_a_thousand_streams_take_no_more_memory_than_allowed(tmp_path: Path) -> None:
     url, allowed = f"sqlite:///{tmp_path}/duels.db", 10_000_000
     command = [sys.executable, "-c", FILL, url, str(allowed)]
     grown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -58,7 +60,7 @@ def test_a_thousand_streams_take_no_more_memory_than_allowed(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.alone
-def test_a_report_on_many_open_tickets_keeps_nobody_waiting(store, rng):
+def test_a_report_on_many_open_tickets_keeps_nobody_waiting(store: Store, rng: Generator) -> None:
     stream = DecisionStream.create(store, "meals", StreamSettings(context_dim=3, post_dim=1))
     offered = rng.uniform(-1, 1, (3, 3))
     for _ in range(200):

@@ -146,13 +146,16 @@ def test_what_if_commands_and_tables_know_sides(store: Store) -> None:
     past = one_dish_stands_left(600)
     with filled(store, "sided", SIDED, past) as sided, filled(store, "plain", PLAIN, past) as plain:
         log, upto = sided.replica.log, sided.model_version
-        losses = [
-            evaluate(one.settings, one.replica.log, upto=one.model_version).lines[0].prequential.log_loss.mean
-            for one in (sided, plain)
-        ]
+        losses = [_log_loss(one) for one in (sided, plain)]
         assert losses[0] < losses[1] - 0.01  # who stands left is foreseen
         moved = stress(SIDED, log, upto=upto, attack="random", lies=(0.3,)).lines[0]
         assert moved.leader in ITEMS
+
+
+def _log_loss(stream: DecisionStream) -> float:
+    score = evaluate(stream.settings, stream.replica.log, upto=stream.model_version).lines[0].prequential
+    assert score is not None
+    return score.log_loss.mean
 
 
 def test_the_command_line_tells_the_bias(store: Store, tmp_path: Path) -> None:

@@ -1,20 +1,24 @@
 """The streams of a process: one that is slow or broken concerns no other, and idle ones leave the memory."""
 
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from living import SETTINGS, candidates, live, vote
+from living import SETTINGS, Clock, candidates, live, vote
+from numpy.random import Generator
 
 from duelwise.errors import Folding, StorageFailure, TooLarge, UnknownStream
 from duelwise.storage import Store
 from duelwise.stream import DecisionStream, StreamRegistry, StreamSettings, folding
+from known import known
 
 
 @pytest.fixture
-def registry(store, clock):
+def registry(store: Store, clock: Clock) -> Iterator[StreamRegistry]:
     made = StreamRegistry(store, clock=clock, patience_seconds=0.05)
     yield made
     made.close()
@@ -25,7 +29,7 @@ def _execute(store: Store, statement: str, **values: object) -> None:
         connection.execute(sa.text(statement), values)
 
 
-def test_streams_are_made_once_and_opened_when_needed(registry, rng):
+def test_streams_are_made_once_and_opened_when_needed(registry: StreamRegistry, rng: Generator) -> None:
     stream, new = registry.create("meals", SETTINGS)
     assert new
     vote(stream, rng)
@@ -37,7 +41,9 @@ def test_streams_are_made_once_and_opened_when_needed(registry, rng):
     assert [(entry.row.name, entry.state) for entry in registry.entries()] == [("meals", "open")]
 
 
-def test_a_stream_that_is_folded_again_says_so_and_the_others_serve(registry, store, clock, rng, monkeypatch):
+def test_a_stream_that_is_folded_again_says_so_and_the_others_serve(
+    registry: StreamRegistry, store: Store, clock: Clock, rng: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("long", "short"):
         with DecisionStream.create(store, name, SETTINGS, clock=clock) as stream:
             live(stream, rng, 60)
@@ -45,7 +51,7 @@ def test_a_stream_that_is_folded_again_says_so_and_the_others_serve(registry, st
     _execute(store, "UPDATE snapshots SET format = 1 WHERE stream_id = 1")
     go_on, fold = threading.Event(), folding.fold
 
-    def slowly(*arguments, **named):
+    def slowly(*arguments: Any, **named: Any) -> folding.Folded:
         assert go_on.wait(20)
         return fold(*arguments, **named)
 
@@ -63,7 +69,9 @@ def test_a_stream_that_is_folded_again_says_so_and_the_others_serve(registry, st
     assert vote(registry.stream("long"), rng)
 
 
-def test_a_broken_stream_is_an_entry_with_its_reason(registry, store, clock, rng):
+def test_a_broken_stream_is_an_entry_with_its_reason(
+    registry: StreamRegistry, store: Store, clock: Clock, rng: Generator
+) -> None:
     for name in ("good", "bad", "torn"):
         with DecisionStream.create(store, name, SETTINGS, clock=clock) as stream:
             vote(stream, rng)
@@ -71,15 +79,17 @@ def test_a_broken_stream_is_an_entry_with_its_reason(registry, store, clock, rng
     _execute(store, "UPDATE events SET payload = :bytes WHERE stream_id = 3 AND seq = 2", bytes=b"rubbish")
     with pytest.raises(ValueError, match="context_dim is 'many'"):
         registry.stream("bad")
-    assert "Event 2" in registry.stream("torn").read_only
+    assert "Event 2" in known(registry.stream("torn").read_only)
     vote(registry.stream("good"), rng)
     entries = {entry.row.name: entry for entry in registry.entries()}
     assert (entries["bad"].state, entries["good"].state, entries["torn"].state) == ("broken", "open", "open")
-    assert "context_dim" in entries["bad"].reason
-    assert "Event 2" in entries["torn"].reason
+    assert "context_dim" in known(entries["bad"].reason)
+    assert "Event 2" in known(entries["torn"].reason)
 
 
-def test_a_stream_that_could_not_be_opened_is_tried_again(registry, store, clock, rng, monkeypatch):
+def test_a_stream_that_could_not_be_opened_is_tried_again(
+    registry: StreamRegistry, store: Store, clock: Clock, rng: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     DecisionStream.create(store, "meals", SETTINGS, clock=clock).close()
     monkeypatch.setattr("duelwise.stream.registry.RETRY_SECONDS", 0.0)
     monkeypatch.setattr(store, "snapshot", lambda *_, **__: (_ for _ in ()).throw(StorageFailure("no")))
@@ -90,7 +100,7 @@ def test_a_stream_that_could_not_be_opened_is_tried_again(registry, store, clock
     vote(registry.stream("meals"), rng)
 
 
-def test_idle_streams_leave_the_memory_and_come_back(store, clock, rng):
+def test_idle_streams_leave_the_memory_and_come_back(store: Store, clock: Clock, rng: Generator) -> None:
     made = StreamSettings(context_dim=40)
     size = DecisionStream.create(store, "s0", made, clock=clock).memory_bytes
     registry = StreamRegistry(store, clock=clock, memory_bytes=3 * size + size // 2)
@@ -111,7 +121,7 @@ def test_idle_streams_leave_the_memory_and_come_back(store, clock, rng):
     registry.close()
 
 
-def test_a_store_holds_only_so_many_streams(store, clock):
+def test_a_store_holds_only_so_many_streams(store: Store, clock: Clock) -> None:
     registry = StreamRegistry(store, clock=clock, stream_limit=2)
     for name in ("a", "b", "a"):
         registry.create(name, SETTINGS)
@@ -121,7 +131,7 @@ def test_a_store_holds_only_so_many_streams(store, clock):
     registry.close()
 
 
-def test_looking_at_many_streams_opens_none(store, clock):
+def test_looking_at_many_streams_opens_none(store: Store, clock: Clock) -> None:
     for number in range(30):
         store.create_stream(name=f"s{number}", uid="u", settings=replace(SETTINGS, seed=1).to_json(), at=0.0)
     registry = StreamRegistry(store, clock=clock)

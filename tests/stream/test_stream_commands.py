@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 from living import live
+from numpy.random import Generator
 from typer.testing import CliRunner, Result
 
 from duelwise.cli import app
@@ -20,12 +22,6 @@ def run(*words: str) -> Result:
     return result
 
 
-@pytest.fixture
-def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("DUELWISE_STORE", f"sqlite:///{tmp_path}/duels.db")
-    return f"sqlite:///{tmp_path}/duels.db"
-
-
 SETTINGS = StreamSettings(
     context_dim=3, post_dim=1, recipe="rcdb", options={"post_serving": "ridge"}, seed=3, random_share=0.1,
     feature_names=("price", "stars", "way", "minutes"), vote_ttl_seconds=60, keep_candidates=True, edition=2,
@@ -33,7 +29,7 @@ SETTINGS = StreamSettings(
 )  # fmt: skip
 
 
-def test_every_setting_is_an_option(url):
+def test_every_setting_is_an_option(url: str) -> None:
     words = ["create", "meals"]
     for name, value in SETTINGS.to_dict().items():
         flag = f"--{name.replace('_', '-')}"
@@ -53,12 +49,12 @@ def test_every_setting_is_an_option(url):
 
 
 @pytest.fixture
-def tickets(url, rng) -> list[str]:
+def tickets(url: str, rng: Generator) -> list[str]:
     with DecisionStream.create(url, "meals", SETTINGS) as stream:
         return [ticket for ticket in live(stream, rng, 60) if stream.ticket(ticket).state == "told"]
 
 
-def test_votes_are_retracted_reported_and_renamed(url, tickets):
+def test_votes_are_retracted_reported_and_renamed(url: str, tickets: list[str]) -> None:
     assert "1 votes" in run("retract", "meals", tickets[0], tickets[0]).output
     report = json.loads(run("stream-report", "meals").output)
     assert report["counts"]["retracted"] == 1
@@ -73,14 +69,14 @@ def test_votes_are_retracted_reported_and_renamed(url, tickets):
     assert "0 votes" not in run("retract-source", "meals", pseudonym).output
 
 
-def test_duels_are_closed(url, tickets):
+def test_duels_are_closed(url: str, tickets: list[str]) -> None:
     assert "0 duels" in run("expire", "meals").output
     closed = run("expire", "meals", "--older-than", "-1", "--confirm-clock").output
     assert "0 duels" not in closed
     assert json.loads(run("stream-report", "meals").output)["pending"] == 0
 
 
-def test_a_stream_is_derived_with_other_columns(url, tickets, tmp_path):
+def test_a_stream_is_derived_with_other_columns(url: str, tickets: list[str], tmp_path: Path) -> None:
     file = str(tmp_path / "meals.jsonl")
     run("backup", "meals", file)
     run("derive", file, "ratings", "--columns", "minutes,rating=stars,price", "--recipe", "rcdp-ucb")
@@ -91,7 +87,7 @@ def test_a_stream_is_derived_with_other_columns(url, tickets, tmp_path):
         assert (new.settings.context_dim, new.settings.post_dim, new.settings.recipe) == (2, 1, "rcdp-ucb")
         assert new.counts() == old.counts()
         asked = [old.ticket(tickets[0]).history[0].details, new.ticket(tickets[0]).history[0].details]
-        assert [row[1::-1][:1] + row[:1] for row in asked[0]["x"]] == asked[1]["x"]
+        assert [row[1::-1][:1] + row[:1] for row in cast("list[list[float]]", asked[0]["x"])] == asked[1]["x"]
     with DecisionStream.open(store, "plain") as plain:
         assert plain.settings.post_dim == 0
         assert plain.counts()["told"] >= len(tickets)
@@ -102,7 +98,7 @@ def test_a_stream_is_derived_with_other_columns(url, tickets, tmp_path):
         run("derive", file, "plain")
 
 
-def test_damage_is_told_in_words(url, tickets):
+def test_damage_is_told_in_words(url: str, tickets: list[str]) -> None:
     assert "follows from the log" in run("verify", "meals").output
     store = open_store(url)
     with store._changing() as connection:
@@ -118,7 +114,7 @@ def test_damage_is_told_in_words(url, tickets):
     assert "kept in the table cut_events" in run("repair", "meals").output
 
 
-def test_a_stream_and_its_backup_are_audited_alike(url, tickets, tmp_path):
+def test_a_stream_and_its_backup_are_audited_alike(url: str, tickets: list[str], tmp_path: Path) -> None:
     file = str(tmp_path / "meals.jsonl")
     run("backup", "meals", file)
     found = [json.loads(run("audit", log, "--json").output) for log in ("meals", file)]

@@ -12,17 +12,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import sqlalchemy as sa
 from living import SETTINGS, candidates, live, vote
-from sqlalchemy import event
+from numpy.random import Generator
 
 from duelwise.errors import StorageFailure
 from duelwise.storage import Store, open_store
-from duelwise.storage.database import open_engine
 from duelwise.stream import DecisionStream
 from duelwise.stream.folding import StoredLog, fold
 from duelwise.stream.repair import verify
 from duelwise.stream.transfer import export_lines, read_lines
+from full_disk import Disk
 
 WORKER = Path(__file__).with_name("worker.py")
 
@@ -72,12 +71,12 @@ def _kill_again_and_again(url: str, times: int) -> None:
 
 
 @pytest.mark.long
-def test_kills_lose_nothing_on_sqlite(tmp_path):
+def test_kills_lose_nothing_on_sqlite(tmp_path: Path) -> None:
     _kill_again_and_again(f"sqlite:///{tmp_path}/duels.db", 10)
 
 
 @pytest.mark.long
-def test_kills_lose_nothing_on_postgresql(postgresql_url):
+def test_kills_lose_nothing_on_postgresql(postgresql_url: str) -> None:
     _kill_again_and_again(postgresql_url, 10)
 
 
@@ -99,17 +98,17 @@ def _spread(url: str) -> None:
 
 
 @pytest.mark.long
-def test_two_processes_share_one_order_on_sqlite(tmp_path):
+def test_two_processes_share_one_order_on_sqlite(tmp_path: Path) -> None:
     _spread(f"sqlite:///{tmp_path}/duels.db")
 
 
 @pytest.mark.long
-def test_two_processes_share_one_order_on_postgresql(postgresql_url):
+def test_two_processes_share_one_order_on_postgresql(postgresql_url: str) -> None:
     _spread(postgresql_url)
 
 
 @pytest.mark.long
-def test_a_stream_lives_on_postgresql(postgresql_url, rng):
+def test_a_stream_lives_on_postgresql(postgresql_url: str, rng: Generator) -> None:
     one = DecisionStream.create(postgresql_url, "meals", SETTINGS)
     two = DecisionStream.open(postgresql_url, "meals")
     live(one, rng, 60)
@@ -127,18 +126,11 @@ def test_a_stream_lives_on_postgresql(postgresql_url, rng):
         assert again.ticket(lie).state == "retracted"
 
 
-def test_a_full_disk_gives_errors_and_loses_nothing(tmp_path, rng):
-    engine = open_engine(f"sqlite:///{tmp_path}/duels.db")
-    pages = 1_000_000
-
-    @event.listens_for(engine, "begin")
-    def limit(connection: sa.Connection) -> None:
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-
-    store = Store(engine)
+def test_a_full_disk_gives_errors_and_loses_nothing(tmp_path: Path, rng: Generator) -> None:
+    disk = Disk(f"sqlite:///{tmp_path}/duels.db")
+    store = Store(disk.engine)
     stream = DecisionStream.create(store, "meals", SETTINGS)
-    with engine.connect() as connection:
-        pages = connection.exec_driver_sql("PRAGMA page_count").scalar() + 6
+    disk.leave(6)
     acknowledged: list[str] = []
 
     def fill() -> None:
@@ -150,7 +142,7 @@ def test_a_full_disk_gives_errors_and_loses_nothing(tmp_path, rng):
     stream.report()  # looking is no problem
     with pytest.raises(StorageFailure):
         fill()
-    pages = 1_000_000
+    disk.clear()
     acknowledged += [vote(stream, rng) for _ in range(3)]
     assert {stream.ticket(ticket).state for ticket in acknowledged} == {"told"}
     assert stream.counts()["told"] in (len(acknowledged), len(acknowledged) + 1)
@@ -159,7 +151,9 @@ def test_a_full_disk_gives_errors_and_loses_nothing(tmp_path, rng):
     store.close()
 
 
-def test_a_failing_database_changes_nothing_in_memory(stream, store, rng, monkeypatch):
+def test_a_failing_database_changes_nothing_in_memory(
+    stream: DecisionStream, store: Store, rng: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     vote(stream, rng)
     before = stream.snapshot_state()
     monkeypatch.setattr("duelwise.storage.writer.Writer.flush", _fail)
@@ -175,7 +169,9 @@ def _fail(_: object) -> bool:
     raise StorageFailure("no")
 
 
-def test_an_interruption_between_commit_and_fold_is_made_good(stream, store, rng, monkeypatch):
+def test_an_interruption_between_commit_and_fold_is_made_good(
+    stream: DecisionStream, store: Store, rng: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     vote(stream, rng)
     interrupted = lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)  # noqa: E731
     monkeypatch.setattr("duelwise.stream.folding.Folded._serve", interrupted)
@@ -187,7 +183,9 @@ def test_an_interruption_between_commit_and_fold_is_made_good(stream, store, rng
     _check(store, set())
 
 
-def test_a_snapshot_that_cannot_be_written_is_a_problem_not_a_failure(stream, store, rng, monkeypatch):
+def test_a_snapshot_that_cannot_be_written_is_a_problem_not_a_failure(
+    stream: DecisionStream, store: Store, rng: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("duelwise.stream.replica.SNAPSHOT_EVERY", 3)
     monkeypatch.setattr(store, "add_snapshot", lambda *_, **__: _fail(None))
     vote(stream, rng)

@@ -2,21 +2,26 @@
 
 import json
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from living import SETTINGS, candidates, live, vote
+from living import SETTINGS, Clock, candidates, live, vote
+from numpy.random import Generator
 
 from duelwise.errors import Conflict, InvalidInput
-from duelwise.storage import open_store
+from duelwise.storage import Store, open_store
 from duelwise.stream import DecisionStream
 from duelwise.stream.importing import import_duels
 from duelwise.stream.repair import verify
 from duelwise.stream.transfer import backup, derive, export_lines, read_backup, read_lines, restore
 
 
-def test_a_restored_stream_goes_on_where_it_was(stream, store, clock, rng, tmp_path):
+def test_a_restored_stream_goes_on_where_it_was(
+    stream: DecisionStream, store: Store, clock: Clock, rng: Generator, tmp_path: Path
+) -> None:
     tickets = live(stream, rng, 60)
     stream.retract(vote(stream, rng))
     stream.wait_for_background()
@@ -35,7 +40,7 @@ def test_a_restored_stream_goes_on_where_it_was(stream, store, clock, rng, tmp_p
     other.close()
 
 
-def test_a_torn_or_changed_export_is_noticed(stream, store, rng):
+def test_a_torn_or_changed_export_is_noticed(stream: DecisionStream, store: Store, rng: Generator) -> None:
     live(stream, rng, 20)
     lines = list(export_lines(store, "meals"))
     assert read_lines(lines).log.head == stream.model_version
@@ -53,7 +58,7 @@ def test_a_torn_or_changed_export_is_noticed(stream, store, rng):
         read_lines(['{"format": "other"}', *lines[1:]])
 
 
-def test_every_line_of_a_duel_names_its_ticket(stream, store, rng):
+def test_every_line_of_a_duel_names_its_ticket(stream: DecisionStream, store: Store, rng: Generator) -> None:
     tickets = live(stream, rng, 60)
     stream.retract(tickets[0])
     stream.hold_source("user 1")
@@ -70,11 +75,13 @@ def test_every_line_of_a_duel_names_its_ticket(stream, store, rng):
     assert {"asked", "observed", "told", "retracted", "source_held"} <= {line.get("kind") for line in lines}
 
 
-def test_a_log_of_format_1_is_read_and_means_the_same(stream, store, rng):
+def test_a_log_of_format_1_is_read_and_means_the_same(
+    stream: DecisionStream, store: Store, rng: Generator
+) -> None:
     """The same lines without tickets; tests/golden has logs that 0.1 itself wrote."""
     live(stream, rng, 60)
 
-    def as_of_then(records):
+    def as_of_then(records: list[dict[str, object]]) -> None:
         records[0]["format"] = "duelwise log 1"
         for record in records[1:]:
             record.pop("ticket", None)
@@ -87,10 +94,12 @@ def test_a_log_of_format_1_is_read_and_means_the_same(stream, store, rng):
         read_lines(_forged(old, _set(1, ticket="0-0123456789")))
 
 
-def test_items_and_holds_are_in_a_backup_and_forged_ones_are_refused(store, clock, rng, tmp_path):
+def test_items_and_holds_are_in_a_backup_and_forged_ones_are_refused(
+    store: Store, clock: Clock, rng: Generator, tmp_path: Path
+) -> None:
     settings = replace(SETTINGS, encodings={"words": {"length": 6, "dim": 2}}, context_dim=3,
                        feature_names=("price", "words[0]", "words[1]"), ranges={})  # fmt: skip
-    items = [
+    items: list[dict[str, object]] = [
         {"id": f"dish {k}", "features": {"price": k, "words": rng.normal(size=6).tolist()}} for k in range(5)
     ]
     items[1] |= {"post": [0.5, -0.5], "group": "noon", "content": {"text": "soup"}}
@@ -117,7 +126,7 @@ def test_items_and_holds_are_in_a_backup_and_forged_ones_are_refused(store, cloc
         read_lines(_forged(lines, _set(1, x=[[1.0]])))
 
 
-def test_items_are_carried_into_a_derived_stream(store, clock):
+def test_items_are_carried_into_a_derived_stream(store: Store, clock: Clock) -> None:
     settings = replace(SETTINGS, context_dim=2, feature_names=("price", "stars"), post_dim=1, ranges={})
     with DecisionStream.create(store, "menu", settings, clock=clock) as menu:
         menu.put_items([{"id": f"dish {k}", "features": [k, -k], "post": [k / 2]} for k in range(3)])
@@ -130,7 +139,9 @@ def test_items_are_carried_into_a_derived_stream(store, clock):
         assert again.ask().left.id
 
 
-def test_a_new_stream_lives_through_an_old_log(stream, store, clock, rng):
+def test_a_new_stream_lives_through_an_old_log(
+    stream: DecisionStream, store: Store, clock: Clock, rng: Generator
+) -> None:
     tickets = live(stream, rng, 60)
     retracted = vote(stream, rng)
     stream.retract(retracted)
@@ -147,7 +158,9 @@ def test_a_new_stream_lives_through_an_old_log(stream, store, clock, rng):
         vote(again, rng)
 
 
-def test_a_derived_stream_with_the_same_features_learns_the_same(stream, store, rng):
+def test_a_derived_stream_with_the_same_features_learns_the_same(
+    stream: DecisionStream, store: Store, rng: Generator
+) -> None:
     for _ in range(10):
         vote(stream, rng)
     derive(store, "twin", SETTINGS, read_lines(export_lines(store, "meals")))
@@ -163,7 +176,7 @@ JSONL = [
 ]  # fmt: skip
 
 
-def test_past_duels_warm_a_stream_up(stream, tmp_path):
+def test_past_duels_warm_a_stream_up(stream: DecisionStream, tmp_path: Path) -> None:
     path = tmp_path / "past.jsonl"
     path.write_text("\n".join(json.dumps(line) for line in JSONL) + "\n")
     assert import_duels(stream, path) == 2
@@ -173,7 +186,7 @@ def test_past_duels_warm_a_stream_up(stream, tmp_path):
     assert stream.ticket(stream.report().down_weighted_votes[0].ticket).state == "told"
 
 
-def test_csv_and_jsonl_say_the_same(store, tmp_path):
+def test_csv_and_jsonl_say_the_same(store: Store, tmp_path: Path) -> None:
     names = [f"{side}.{name}" for side in ("left", "right") for name in ("price", "stars", "way", "y0", "y1")]
     rows = ["1,0,0,1,2,0,1,0,3,4,left,,", "1,2,3,1,2,0,1,0,3,4,tie,old system,past 2"]
     (tmp_path / "past.csv").write_text("\n".join([",".join([*names, "winner", "source", "event_id"]), *rows]))
@@ -206,14 +219,19 @@ def test_csv_and_jsonl_say_the_same(store, tmp_path):
         ),
     ],
 )
-def test_a_bad_file_is_refused_whole(stream, tmp_path, name, text, says):
+def test_a_bad_file_is_refused_whole(
+    stream: DecisionStream, tmp_path: Path, name: str, text: str, says: str
+) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(InvalidInput, match=says):
         import_duels(stream, tmp_path / name)
     assert stream.model_version == 0
 
 
-def _forged(lines: list[str], change) -> list[str]:
+Change = Callable[[list[dict[str, object]]], None]
+
+
+def _forged(lines: list[str], change: Change) -> list[str]:
     """The export with something changed, and a checksum that fits."""
     records = [json.loads(line) for line in lines[:-1]]
     change(records)
@@ -222,15 +240,15 @@ def _forged(lines: list[str], change) -> list[str]:
     return [*texts, json.dumps({"end": len(texts) - 1, "checksum": checksum})]
 
 
-def _set(number: int, **values: object):
-    def change(records):
+def _set(number: int, **values: object) -> Change:
+    def change(records: list[dict[str, object]]) -> None:
         records[number] |= values
 
     return change
 
 
-def _without(number: int, name: str):
-    def change(records):
+def _without(number: int, name: str) -> Change:
+    def change(records: list[dict[str, object]]) -> None:
         del records[number][name]
 
     return change
@@ -277,7 +295,9 @@ def _without(number: int, name: str):
         (lambda records: records.append(records[3] | {"seq": 10}), "duel 0 was told, which was told"),
     ],
 )
-def test_a_forged_backup_is_refused_in_words(stream, store, rng, change, says):
+def test_a_forged_backup_is_refused_in_words(
+    stream: DecisionStream, store: Store, rng: Generator, change: Change, says: str
+) -> None:
     for _ in range(3):
         vote(stream, rng, source="app")
     lines = list(export_lines(store, "meals"))
@@ -290,7 +310,9 @@ def test_a_forged_backup_is_refused_in_words(stream, store, rng, change, says):
 @pytest.mark.parametrize(
     "name", ["../../etc/passwd", "a/b", "..", ".hidden", "", "a\\b", "é", "x" * 300, "a\nb"]
 )
-def test_a_name_that_leads_elsewhere_is_refused(stream, store, rng, name):
+def test_a_name_that_leads_elsewhere_is_refused(
+    stream: DecisionStream, store: Store, rng: Generator, name: str
+) -> None:
     vote(stream, rng)
     lines = list(export_lines(store, "meals"))
     forged = read_lines(_forged(lines, _set(0, name=name)))
@@ -302,7 +324,9 @@ def test_a_name_that_leads_elsewhere_is_refused(stream, store, rng, name):
     assert [row.name for row in store.streams()] == ["meals", "meals again"]
 
 
-def test_features_that_are_derived_wrongly_leave_no_stream(stream, store, rng):
+def test_features_that_are_derived_wrongly_leave_no_stream(
+    stream: DecisionStream, store: Store, rng: Generator
+) -> None:
     vote(stream, rng)
     old = read_lines(export_lines(store, "meals"))
     with pytest.raises(InvalidInput, match="finite"):
@@ -310,7 +334,7 @@ def test_features_that_are_derived_wrongly_leave_no_stream(stream, store, rng):
     assert [row.name for row in store.streams()] == ["meals"]
 
 
-def test_an_import_tells_how_far_it_is(stream, tmp_path):
+def test_an_import_tells_how_far_it_is(stream: DecisionStream, tmp_path: Path) -> None:
     path = tmp_path / "past.jsonl"
     path.write_text("\n".join(json.dumps(JSONL[0]) for _ in range(450)))
     heard: list[tuple[int, int]] = []

@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from living import SETTINGS, live, vote
+from living import SETTINGS, Clock, live, vote
+from numpy.random import Generator
 
 import duelwise
 from duelwise.errors import Conflict, InvalidInput
@@ -63,7 +64,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_another_version_opens_an_old_stream(name, tmp_path, rng):
+def test_another_version_opens_an_old_stream(name: str, tmp_path: Path, rng: Generator) -> None:
     url = f"sqlite:///{tmp_path}/duels.db"
     with DecisionStream.create(url, "meals", SETTINGS) as stream:
         live(stream, rng, 80)
@@ -81,7 +82,7 @@ def test_another_version_opens_an_old_stream(name, tmp_path, rng):
 
 
 @pytest.fixture
-def golden(tmp_path):
+def golden(tmp_path: Path):
     with gzip.open(GOLDEN / "store.db.gz") as packed, (tmp_path / "store.db").open("wb") as file:
         shutil.copyfileobj(packed, file)
     store = open_store(f"sqlite:///{tmp_path / 'store.db'}")
@@ -102,7 +103,7 @@ MADE_BY = {
 
 
 @pytest.mark.parametrize("name", MADE_BY)
-def test_the_call_that_made_a_stream_in_0_1_finds_it(golden, name):
+def test_the_call_that_made_a_stream_in_0_1_finds_it(golden: Store, name: str) -> None:
     assert not register(golden, name, MADE_BY[name], at=0.0)
     with DecisionStream.create(golden, name, MADE_BY[name]) as stream:
         assert stream.settings.edition == 1
@@ -113,7 +114,9 @@ def test_the_call_that_made_a_stream_in_0_1_finds_it(golden, name):
     assert verify(golden, name) == ()
 
 
-def test_a_default_that_changed_finds_what_was_the_default(store, monkeypatch):
+def test_a_default_that_changed_finds_what_was_the_default(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = SETTINGS.to_json().replace('"random_share": 0.0', '"random_share": 0.1')
     store.create_stream(name="meals", uid="u", settings=text, at=0.0)
     with pytest.raises(Conflict):
@@ -124,7 +127,7 @@ def test_a_default_that_changed_finds_what_was_the_default(store, monkeypatch):
         register(store, "meals", replace(SETTINGS, random_share=0.2), at=0.0)
 
 
-def test_settings_of_a_later_version_are_refused_in_words(store):
+def test_settings_of_a_later_version_are_refused_in_words(store: Store) -> None:
     text = SETTINGS.to_json()
     for later, says in (
         (text.replace('"edition": 2', '"edition": 9'), "editions up to 2"),
@@ -143,7 +146,7 @@ def _serve_elsewhere(store: Store, arithmetic: int) -> None:
     store.servers.beat(ServerRow("other", "elsewhere, process 7", "9.9", arithmetic, 0.0))
 
 
-def test_a_store_that_is_served_with_another_arithmetic_is_refused(store, clock):
+def test_a_store_that_is_served_with_another_arithmetic_is_refused(store: Store, clock: Clock) -> None:
     _serve_elsewhere(store, ARITHMETIC + 1)
     with pytest.raises(Conflict, match=r"elsewhere, process 7 with Duelwise 9.9, arithmetic \d+; this is"):
         StreamRegistry(store, clock=clock)
@@ -155,7 +158,9 @@ def test_a_store_that_is_served_with_another_arithmetic_is_refused(store, clock)
     assert store.servers.living(within=60) == []
 
 
-def test_servers_of_one_arithmetic_share_a_store(store, clock, monkeypatch):
+def test_servers_of_one_arithmetic_share_a_store(
+    store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _serve_elsewhere(store, ARITHMETIC)
     registry = StreamRegistry(store, clock=clock)
     assert len(store.servers.living(within=60)) == 2
@@ -163,7 +168,7 @@ def test_servers_of_one_arithmetic_share_a_store(store, clock, monkeypatch):
     assert [server.id for server in store.servers.living(within=60)] == ["other"]
 
 
-def test_a_server_that_died_is_forgotten(store, clock, monkeypatch):
+def test_a_server_that_died_is_forgotten(store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     _serve_elsewhere(store, ARITHMETIC + 1)
     monkeypatch.setattr("duelwise.stream.heartbeat.LIFE_SECONDS", 0.0)
     registry = StreamRegistry(store, clock=clock)

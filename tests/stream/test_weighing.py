@@ -21,18 +21,14 @@ from duelwise.stream.folding import fold
 from duelwise.stream.transfer import backup, derive, read_backup, restore
 from duelwise.stream.weighing import next_judgement
 
-RANGES = {"price": [-1, 1], "stars": [-1, 1]}
 SETTINGS = StreamSettings(
-    context_dim=2, feature_names=("price", "stars"), ranges=RANGES, sources="weighted"
-)  # fmt: skip
+    context_dim=2,
+    feature_names=("price", "stars"),
+    ranges={"price": [-1, 1], "stars": [-1, 1]},
+    sources="weighted",
+)
 TASTE = np.array([-8.0, 12.0])
 LIARS = {"rater 0", "rater 1"}
-
-
-@pytest.fixture
-def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("DUELWISE_STORE", f"sqlite:///{tmp_path}/duels.db")
-    return f"sqlite:///{tmp_path}/duels.db"
 
 
 @pytest.fixture
@@ -60,7 +56,7 @@ def weighed(stream: DecisionStream) -> list[SourcesWeighed]:
     return [one.event for one in found if isinstance(one.event, SourcesWeighed)]
 
 
-def test_liars_are_left_out_and_shown(stream):
+def test_liars_are_left_out_and_shown(stream: DecisionStream) -> None:
     assert stream.replica.folded.left_out.distrusted == LIARS
     raters = {one.source: one for one in stream.raters()}
     assert {name for name, one in raters.items() if one.distrusted} == LIARS
@@ -72,7 +68,7 @@ def test_liars_are_left_out_and_shown(stream):
     assert sum(one.changed for one in judgements) < len(judgements)
 
 
-def test_a_replay_and_a_restart_give_the_same_state(stream, url):
+def test_a_replay_and_a_restart_give_the_same_state(stream: DecisionStream, url: str) -> None:
     before = stream.snapshot_state()
     replica = stream.replica
     assert fold(SETTINGS, replica.log, upto=replica.folded.seq).snapshot().payload == before
@@ -83,7 +79,9 @@ def test_a_replay_and_a_restart_give_the_same_state(stream, url):
         assert LIARS.isdisjoint(again.votes().source)
 
 
-def test_the_estimate_is_that_of_a_stream_which_never_heard_them(stream, url, tmp_path):
+def test_the_estimate_is_that_of_a_stream_which_never_heard_them(
+    stream: DecisionStream, url: str, tmp_path: Path
+) -> None:
     store = open_store(url)
     backup(store, "meals", tmp_path / "log.jsonl")
     old = read_backup(tmp_path / "log.jsonl")
@@ -104,7 +102,7 @@ def test_the_estimate_is_that_of_a_stream_which_never_heard_them(stream, url, tm
     assert found.votes == 150  # votes of the distrusted are foreseen, though nothing is learned from them
 
 
-def test_a_source_that_mends_its_ways_comes_back(url):
+def test_a_source_that_mends_its_ways_comes_back(url: str) -> None:
     with DecisionStream.create(url, "mending", SETTINGS) as stream:
         live(stream, 48)
         assert stream.replica.folded.left_out.distrusted >= LIARS
@@ -113,7 +111,7 @@ def test_a_source_that_mends_its_ways_comes_back(url):
         assert set(stream.votes().source) >= LIARS
 
 
-def test_an_erased_name_is_erased_from_judgements(stream, url):
+def test_an_erased_name_is_erased_from_judgements(stream: DecisionStream, url: str) -> None:
     stream.close()
     store = open_store(url)
     pseudonym = erase_source(store, "meals", "rater 0")
@@ -123,7 +121,7 @@ def test_an_erased_name_is_erased_from_judgements(stream, url):
     store.close()
 
 
-def test_equal_is_the_default_and_other_words_are_refused(url):
+def test_equal_is_the_default_and_other_words_are_refused(url: str) -> None:
     assert StreamSettings(context_dim=1).sources == "equal"
     with pytest.raises(UnknownName, match="weighted"):
         StreamSettings(context_dim=1, sources="weigted")
@@ -133,7 +131,7 @@ def test_equal_is_the_default_and_other_words_are_refused(url):
         assert opened.settings.sources == "weighted"
 
 
-def test_nobody_is_distrusted_where_votes_cannot_tell():
+def test_nobody_is_distrusted_where_votes_cannot_tell() -> None:
     rng = np.random.default_rng(0)
     dz, source = rng.normal(size=(400, 3)), rng.integers(20, size=400)
     weak = (rng.random(400) < 1 / (1 + np.exp(-0.05 * dz[:, 0]))).astype(float)

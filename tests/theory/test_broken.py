@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Unpack, cast
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from duelwise.lab.worlds.hard import sign_vectors
 from duelwise.learning import radii
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.post_serving import post_serving
-from duelwise.learning.recipes import max_pair_ucb, rcdb, rcdp_ucb
+from duelwise.learning.recipes import Options, Tuning, max_pair_ucb, rcdb, rcdp_ucb
 from duelwise.theory.claim import Checked
 from duelwise.theory.claims import (
     CLAIMS,
@@ -32,24 +33,25 @@ from duelwise.theory.claims import (
 from duelwise.theory.lemma_terms import Look, Terms, lemma_terms
 from duelwise.theory.self_normalised import NoiseSetting, NoiseShares, noise_shares
 from duelwise.theory.setting import Setting
+from duelwise.types import Array
 
 SEED = 3
 PAGE = Path(__file__).parents[2] / "docs" / "theory.md"
 
 
-def learner(setting: Setting, **other: object) -> DuelingLearner:
+def learner(setting: Setting, **other: Unpack[Tuning]) -> DuelingLearner:
     """The setting's learner with something wrong."""
-    told = {
+    told: Options = {
         "runs": setting.runs, "seed": setting.seed, "context_dim": setting.context_dim,
         "post_dim": setting.post_dim, "exploration_width": "theory", "clip": setting.clip,
         "curvature": setting.curvature, "regularisation": setting.regularisation,
         "corruption_budget": float(setting.corruption_budget), "delay": setting.delay_complexity,
         "norm_bound": setting.norm_bound,
     }  # fmt: skip
-    return rcdp_ucb(**{**told, **other})
+    return rcdp_ucb(**cast("Options", {**told, **other}))
 
 
-def terms(**other: object) -> Terms:
+def terms(**other: Unpack[Tuning]) -> Terms:
     """The lemma's terms of a learner with something wrong."""
     setting = Setting(seed=SEED)
     return lemma_terms(setting, learner(setting, **other))
@@ -77,17 +79,17 @@ def without_curvature(setting: NoiseSetting) -> NoiseShares:
     return right._replace(trace=right.printed)
 
 
-def followed(**other: object) -> algorithm.Definitions:
+def followed(**other: Unpack[Tuning]) -> algorithm.Definitions:
     setting = algorithm.followed(SEED)
     return algorithm.definitions(setting, learner(setting, **other))
 
 
-def parts(**other: object) -> regret_terms.Parts:
+def parts(*, width_factor: float = 1.0, true: Array | None = None) -> regret_terms.Parts:
     setting = regret_terms.served_late(SEED)
-    return regret_terms.parts(setting, setting.learner(), **other)
+    return regret_terms.parts(setting, setting.learner(), width_factor=width_factor, true=true)
 
 
-def summed(setting: Setting, **other: object) -> potential.Sums:
+def summed(setting: Setting, **other: Array) -> potential.Sums:
     return potential.sums(setting, setting.learner())._replace(**other)
 
 
@@ -103,7 +105,7 @@ def case(name: str, **other: object) -> learnability.Case:
 
 
 crowded = potential.crowded(SEED)
-shouting = {"clip": 100.0, "regularisation": 1e-4}  # lies at full weight, and nothing holds Θ̂ back
+shouting: Tuning = {"clip": 100.0, "regularisation": 1e-4}  # lies at full weight, and nothing holds Θ̂ back
 
 BROKEN: dict[str, Callable[[], Checked]] = {
     "corruption-term": lambda: concentration.check_corruption(SEED, unweighted()),

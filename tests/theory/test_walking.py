@@ -1,5 +1,7 @@
 """A walk is the simulation, seen from outside; monitors read it."""
 
+from typing import Unpack
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -12,8 +14,9 @@ from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import simulate
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.core.monitors import monitors
+from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.monitoring import watched
-from duelwise.learning.recipes import rcdp_ucb
+from duelwise.learning.recipes import Tuning, rcdp_ucb
 from duelwise.theory.monitoring import learning_exponent, look_back, monitor
 from duelwise.theory.walking import norm, norms, walk
 
@@ -25,7 +28,7 @@ def scenario(mapping: str = "abs") -> Scenario:
     return Scenario(world, GaussianDelay(mean=5, std=3), StrategicCorruption(budget=4))
 
 
-def learner(post_dim: int = 3, **other: object):
+def learner(post_dim: int = 3, **other: Unpack[Tuning]) -> DuelingLearner:
     return rcdp_ucb(runs=3, context_dim=3, post_dim=post_dim, **other)
 
 
@@ -36,9 +39,11 @@ def test_a_walk_takes_the_steps_of_the_plain_loop() -> None:
 
 
 def test_history_knows_what_is_out_and_what_was_a_lie() -> None:
+    history = None
     for _, step, history in walk(learner(), scenario(), horizon=60):
         out = np.isnan(history.told[:, : history.length]).sum(axis=1)
         np.testing.assert_array_equal(out, step.pending)
+    assert history is not None
     told, honest = history.told[:, :40], history.honest[:, :40]
     lies = np.nansum(told != honest, axis=1) - np.isnan(told).sum(axis=1)
     np.testing.assert_array_equal(lies, 4)

@@ -9,6 +9,7 @@ class Patch(Artist):
     def set_alpha(self, alpha: float) -> None: ...
 
 class Axes:
+    def has_data(self) -> bool: ...
     def plot(
         self,
         x: AnyArray | Sequence[float],

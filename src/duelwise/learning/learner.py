@@ -32,7 +32,7 @@ from duelwise.learning.core.state import (
     named_arrays,
     scores,
 )
-from duelwise.learning.estimation import Estimator
+from duelwise.learning.estimation import Estimator, Remembers
 from duelwise.learning.post_serving.model import PostServing
 from duelwise.learning.selection.rule import Noise, Selection, View, noise_of
 from duelwise.learning.weighting import Weighting, per_run
@@ -138,6 +138,7 @@ class DuelingLearner:
             regularisation=self.rules.regularisation, curvature=self.rules.curvature,
         )  # fmt: skip
         self._estimate_is_compiled = offers_kernel(self.estimate)
+        self._remembers = hasattr(self.estimate, "offered")
         self._keeps_votes = self._estimate_is_compiled and batch.keeps(
             handle(cast(Any, self.estimate).compiled(0))
         )
@@ -230,7 +231,8 @@ class DuelingLearner:
         if isinstance(core.select, NoKernel) or isinstance(core.width, NoKernel):
             arms = self._choose_in_python(x, predicted)
             at = np.arange(self.runs)[:, None]
-            return Duel(round, arms, x[at, arms], predicted[at, arms])
+            remembered = np.concatenate((x, predicted), 2) if self._remembers else None
+            return Duel(round, arms, x[at, arms], predicted[at, arms], candidates=remembered)
         noise = noise_of(self.parts.select, self.noise, (round,), x.shape[1])[0]
         # Without y a hundred thousand candidates are not copied: new memory is slow at first touch.
         z = np.concatenate((x, predicted), axis=2) if predicted.shape[2] else x
@@ -278,6 +280,8 @@ class DuelingLearner:
         if batch.serve(self._handle, *given) == batch.NO_ROOM:
             self.make_room(1)
             batch.serve(self._handle, *given)
+        if self._remembers:
+            cast(Remembers, self.estimate).offered(duel.candidates, duel.arms)
 
     def make_room(self, rounds: int) -> None:
         """Places for this many more rounds to wait in every run."""

@@ -125,15 +125,11 @@ class Settings:
         return ESTIMATORS[self.estimate]
 
 
-class Options(TypedDict, total=False):
-    """What a recipe may be told: its place, a preset, and any field of `Settings` instead of the preset's."""
+class Tuning(TypedDict, total=False):
+    """What a recipe may be told to do otherwise: a preset, whole parts, and any field of `Settings`."""
 
-    context_dim: Required[int]
-    post_dim: int  # 0: there is no post-serving context, or the learner ignores it
-    runs: int | Sequence[int]  # a sequence lists run numbers, whose draws repeat where a number does
-    post_serving: str | PostServing  # φ̂; by default none without post-serving context, else the spline
-    seed: int
     preset: Literal["paper"]
+    post_serving: str | PostServing  # φ̂; by default none without post-serving context, else the spline
     select: Selection  # instead of the algorithm's own rule
     weigh: Weighting  # instead of the algorithm's own weights
 
@@ -156,6 +152,15 @@ class Options(TypedDict, total=False):
     ramp_power: float
     distrust_votes: int
     provisional: bool
+
+
+class Options(Tuning, total=False):
+    """All that a recipe may be told: its place, and its tuning."""
+
+    context_dim: Required[int]
+    post_dim: int  # 0: there is no post-serving context, or the learner ignores it
+    runs: int | Sequence[int]  # a sequence lists run numbers, whose draws repeat where a number does
+    seed: int
 
 
 class Recipe(Protocol):

@@ -35,6 +35,7 @@ async def status(service: Service, request: Request) -> dict[str, object]:
     return {
         "streams": [entry for entry in entries if isinstance(entry, StreamAnswer)],
         "broken": [entry for entry in entries if isinstance(entry, BrokenStream)],
+        "duration": duration,
     }
 
 
@@ -87,6 +88,3 @@ def duration(seconds: float | None) -> str:
         if seconds >= size:
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.0f} s"
-
-
-templates.filters["duration"] = duration

@@ -16,13 +16,14 @@ from duelwise.service.problems import Reply
 from duelwise.service.routes import Call, Endpoint, json_reply
 from duelwise.service.service import Service, stream_answer
 from duelwise.service.settings import variable_of
+from duelwise.service.settings_schemas import DeriveBody, StreamBody, settings_in
 from duelwise.stream import StreamSettings
 from duelwise.stream.erasing import erase_source
 from duelwise.stream.report import Report
 from duelwise.stream.transfer import derive_columns, export_lines, read_lines
 
-STREAM_BODY = Decoder(schemas.StreamBody)
-DERIVE_BODY = Decoder(schemas.DeriveBody)
+STREAM_BODY = Decoder(StreamBody)
+DERIVE_BODY = Decoder(DeriveBody)
 EXPIRE_BODY = Decoder(schemas.ExpireBody)
 RETRACT_SOURCE_BODY = Decoder(schemas.RetractSourceBody)
 
@@ -40,7 +41,7 @@ class StreamRoutes:
         one = "/v1/streams/{name}"
         return [
             Endpoint("POST", "/v1/streams", self.create, "admin", schemas.StreamAnswer,
-                     (401, 403, 409, 413, 422, 503), status=201, body=schemas.StreamBody, repeated=True),
+                     (401, 403, 409, 413, 422, 503), status=201, body=StreamBody, repeated=True),
             Endpoint("GET", "/v1/streams", self.list_all, "read", schemas.StreamsAnswer, (401, 403, 503),
                      filtered=True),
             Endpoint("GET", one, self.show, "read", schemas.StreamAnswer, LOOK, at_home=True),
@@ -54,14 +55,14 @@ class StreamRoutes:
             Endpoint("POST", one + "/erase-source", self.erase_source, "admin", schemas.ErasedAnswer, WRITE,
                      body=schemas.RetractSourceBody, at_home=True),
             Endpoint("POST", one + "/derive", self.derive, "admin", schemas.StreamAnswer, (*WRITE, 409),
-                     status=201, body=schemas.DeriveBody),
+                     status=201, body=DeriveBody),
         ]  # fmt: skip
 
     async def create(self, call: Call) -> Reply:
         """Create a stream; the same again changes nothing, other settings under its name are a conflict."""
         service = self._service
         body = await service.decoded(STREAM_BODY, call.body, {})
-        given = schemas.settings_in(body)
+        given = settings_in(body)
         features = given["context_dim"] + given.get("post_dim", 0)
         if features > service.settings.feature_limit:
             raise TooLarge(
@@ -132,7 +133,7 @@ class StreamRoutes:
         def made() -> None:
             exported = read_lines(export_lines(streams.store, call.name))
             kept = columns or {one: one for one in exported.settings.feature_names}
-            derive_columns(streams.store, body.name, exported, kept, schemas.settings_in(body))
+            derive_columns(streams.store, body.name, exported, kept, settings_in(body))
 
         await streams.run(made)
         lane = await streams.lane(body.name)

@@ -1,6 +1,7 @@
 """DecisionStream: one durable live learner, a fold over its event log."""
 
 from duelwise.stream.decision_stream import DecisionStream, register
+from duelwise.stream.lifecycle import Winner
 from duelwise.stream.operations import (
     Answer,
     Ask,
@@ -39,6 +40,7 @@ __all__ = [
     "StreamSettings",
     "Tell",
     "Ticket",
+    "Winner",
     "register",
     "setting_fields",
 ]

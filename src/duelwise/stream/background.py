@@ -15,12 +15,12 @@ class Background:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._tasks: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._given, self._lock = 0, threading.Lock()  # tasks so far
         self.problem: str | None = None  # the last failure
 
-    def do(self, task: Callable[[], None]) -> int:
+    def do(self, task: Callable[[], object]) -> int:
         """Queue a task; gives its number."""
         with self._lock:
             if self._thread is None:

@@ -17,7 +17,9 @@ LARGEST = 1e6
 LONGEST_NAME = 200
 _NAME_RULE = f"text of 1 to {LONGEST_NAME} printable ASCII characters"
 
-Features = Sequence[float] | Mapping[str, float] | Array
+Features = Sequence[float] | Mapping[str, float | str | Sequence[float]] | Array
+"""In the order of the stream's names, or by name; by name also a level or a vector that was declared."""
+
 PartialFeatures = Sequence[float | None] | Mapping[str, float | None] | Array
 """None, NaN or left out: not known yet."""
 

@@ -7,19 +7,29 @@ class TestMine(SelectionConformance):
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
 from duelwise.errors import DuelwiseError
 from duelwise.learning.apply import apply
 from duelwise.learning.estimation import FullMLE
-from duelwise.learning.learner import DuelingLearner
+from duelwise.learning.learner import DuelingLearner, Learner
 from duelwise.learning.post_serving import PostServing, PostServingModel, Ridge
 from duelwise.learning.selection import Selection
 from duelwise.learning.weighting import ServedLeverage
 from duelwise.learning.widths import ConstantWidth
 from duelwise.testing.life import Life, assert_same_state, live
-from duelwise.types import Array, Contexts, Duel, Event, Snapshot, Votes
+from duelwise.types import Array, Contexts, Duel, Event, IntArray, Snapshot, Votes
+
+
+class FittedLearner(Learner, Protocol):
+    """A learner whose estimate can be looked at."""
+
+    @property
+    def theta(self) -> Array: ...  # (R, d)
+    @property
+    def votes(self) -> IntArray: ...  # (R,)
 
 
 class LearnerConformance:
@@ -31,7 +41,7 @@ class LearnerConformance:
     rounds: int = 40
     estimate_tolerance: float = 1e-9  # between a run in a batch and the same run alone
 
-    def make(self, runs: Sequence[int]) -> DuelingLearner:
+    def make(self, runs: Sequence[int]) -> FittedLearner:
         raise NotImplementedError("Override make: it builds the learner under test.")
 
     def test_a_batch_is_its_runs_alone(self) -> None:
@@ -120,11 +130,11 @@ class LearnerConformance:
             post_dim=self.post_dim,
         )
 
-    def _lived(self, runs: Sequence[int]) -> tuple[DuelingLearner, list[Event]]:
+    def _lived(self, runs: Sequence[int]) -> tuple[FittedLearner, list[Event]]:
         learner = self.make(runs)
         return learner, live(learner, self._life(runs), rounds=self.rounds)
 
-    def _replayed(self, runs: Sequence[int], events: Sequence[Event]) -> DuelingLearner:
+    def _replayed(self, runs: Sequence[int], events: Sequence[Event]) -> FittedLearner:
         learner = self.make(runs)
         for event in events:
             apply(learner, event)
@@ -249,7 +259,7 @@ def _together(told: Sequence[Votes]) -> Votes:
     return Votes(run, round, outcome)
 
 
-def _refuses(learner: DuelingLearner, event: Event) -> bool:
+def _refuses(learner: Learner, event: Event) -> bool:
     """Whether the event is refused with an error of this package."""
     try:
         apply(learner, event)

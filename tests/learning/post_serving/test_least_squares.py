@@ -59,7 +59,7 @@ def test_spline_is_penalised_regression_on_hats() -> None:
     bend = np.zeros((4, 6))
     for i in range(4):
         bend[i, i : i + 3] = 1, -2, 1
-    precision = np.kron(np.eye(3), 0.2 * np.eye(6) + 0.7 * bend.T @ bend)
+    precision = np.kron(np.eye(3), 0.2 * np.eye(6) + 0.7 * bend.T @ bend).astype(np.float64)
     expected = solved(hat_features(X, spline), hat_features(QUERY, spline)[0], precision)
     np.testing.assert_allclose(learned(spline), expected, rtol=0, atol=1e-10)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
@@ -12,18 +10,11 @@ from duelwise.learning.post_serving import Neural
 from duelwise.learning.post_serving.network import split
 from duelwise.learning.post_serving.neural import NeuralModel
 from duelwise.learning.post_serving.replay import Sampler
-from duelwise.types import Array
+from duelwise.types import Array, IntArray
 
 CONTEXT, HIDDEN, POST = 4, 64, 5
 
-
-@pytest.fixture(autouse=True)
-def one_torch_thread() -> Iterator[None]:
-    """A network this small gains nothing from a second thread and waits for it on a busy machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 def torch_network(model: NeuralModel, run: int) -> torch.nn.Sequential:
@@ -51,7 +42,7 @@ def pairs(n: int, runs: int) -> tuple[Array, Array]:
     return x, np.concatenate([np.abs(x), np.cos(x[..., :1])], axis=-1)
 
 
-def sampled(rows: int, replay: int | None, run: int, step: int) -> Array:
+def sampled(rows: int, replay: int | None, run: int, step: int) -> IntArray:
     if replay is None:
         return np.arange(rows)
     one = np.array([run]), np.array([step]), np.array([rows])

@@ -1,49 +1,56 @@
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 import pytest
 
 from duelwise.lab.play.compiled_loop import play
+from duelwise.lab.play.world import Truth
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning import recipes
 from duelwise.learning.apply import apply
+from duelwise.learning.learner import DuelingLearner, Learner
 from duelwise.learning.post_serving import Spline
 from duelwise.learning.scaling import Ranging, ScaledLearner, SelfScaledLearner, declared
 from duelwise.learning.scaling import scaled_learner as module
 from duelwise.testing.learning import LearnerConformance
 from duelwise.testing.life import Life, assert_same_state, live
-from duelwise.types import Contexts, Duel, Votes
+from duelwise.types import Array, Contexts, Duel, Votes
 
 DX, DY = 3, 2
 
 
-def _make(runs=(0,), **options):
+def _make(runs: Sequence[int] = (0,), estimate: str = "full-mle") -> DuelingLearner:
     return recipes.rcdp_ucb(
-        context_dim=DX, post_dim=DY, runs=list(runs), post_serving=Spline(low=-1.0, high=1.0), **options
+        context_dim=DX,
+        post_dim=DY,
+        runs=list(runs),
+        post_serving=Spline(low=-1.0, high=1.0),
+        estimate=estimate,
     )
 
 
-def _learner(runs=(0,), kind=ScaledLearner, **options):
-    dim = DX + DY
-    return kind(
-        partial(_make, runs, **options), declared({}, runs=len(runs), dim=dim), learned=np.ones(dim, bool)
-    )
+def _learner(
+    runs: Sequence[int] = (0,), kind: type[ScaledLearner] = ScaledLearner, estimate: str = "full-mle"
+) -> ScaledLearner:
+    ranges = declared({}, runs=len(runs), dim=DX + DY)
+    return kind(partial(_make, runs, estimate), ranges, learned=np.ones(DX + DY, bool))
 
 
-def _life(runs=(0,)):
+def _life(runs: Sequence[int] = (0,)) -> Life:
     return Life(list(runs), candidates=5, context_dim=DX, post_dim=DY)
 
 
 class TestSelfScaled(LearnerConformance):
     context_dim, post_dim = DX, DY
 
-    def make(self, runs):
+    def make(self, runs: Sequence[int]) -> ScaledLearner:
         return _learner(runs, SelfScaledLearner)
 
 
 @pytest.mark.parametrize("estimate", ["full-mle", "one-pass"])
-def test_a_new_range_folds_all_again(estimate):
+def test_a_new_range_folds_all_again(estimate: str) -> None:
     """The state after a change is that of a learner that had the new range from its first duel."""
     learner = _learner((0, 1), estimate=estimate)
     events = live(learner, _life((0, 1)), rounds=40)
@@ -52,16 +59,14 @@ def test_a_new_range_folds_all_again(estimate):
     before = learner.theta
     learner.rescale(ranging)
     assert not np.array_equal(before, learner.theta)
-    fresh = ScaledLearner(
-        partial(_make, (0, 1), estimate=estimate), ranging.ranges, learned=np.ones(DX + DY, bool)
-    )
+    fresh = ScaledLearner(partial(_make, (0, 1), estimate), ranging.ranges, learned=np.ones(DX + DY, bool))
     for event in events:
         apply(fresh, event)
     assert_same_state(learner.learner.snapshot(), fresh.learner.snapshot())
     np.testing.assert_array_equal(learner.clamped, fresh.clamped)
 
 
-def test_settled_units_stay_and_what_was_raw_is_dropped(monkeypatch):
+def test_settled_units_stay_and_what_was_raw_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LEARNING_ASKS", 16)
     monkeypatch.setattr(module, "LEARNING_CONTEXTS", 4)
     learner, life = _learner(kind=SelfScaledLearner), _life()
@@ -79,7 +84,7 @@ def test_settled_units_stay_and_what_was_raw_is_dropped(monkeypatch):
     assert np.abs(waiting.x[0, waiting.round[0] == 16]).max() > 1.4  # let in by the wider range
 
 
-def test_what_is_kept_is_bounded(monkeypatch):
+def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONGEST_ASKS", 32)
     learner, life = _learner(kind=SelfScaledLearner), _life()
     for t in range(40):  # no context ever comes
@@ -93,7 +98,9 @@ def test_what_is_kept_is_bounded(monkeypatch):
 
 
 @pytest.mark.parametrize("rounds", [5, 20, 60])
-def test_a_restored_learner_learns_ranges_as_if_nothing_had_happened(monkeypatch, rounds):
+def test_a_restored_learner_learns_ranges_as_if_nothing_had_happened(
+    monkeypatch: pytest.MonkeyPatch, rounds: int
+) -> None:
     monkeypatch.setattr(module, "LEARNING_ASKS", 32)
     monkeypatch.setattr(module, "LEARNING_CONTEXTS", 4)
     learner, life = _learner((0, 1), SelfScaledLearner), _life((0, 1))
@@ -108,7 +115,7 @@ def test_a_restored_learner_learns_ranges_as_if_nothing_had_happened(monkeypatch
     assert_same_state(learner.snapshot(), second.snapshot())
 
 
-def test_one_duel_pulls_no_more_than_its_range_allows():
+def test_one_duel_pulls_no_more_than_its_range_allows() -> None:
     rng = np.random.Generator(np.random.PCG64(5))
     learner = _learner(kind=SelfScaledLearner)
     for t in range(20):
@@ -124,7 +131,7 @@ def test_one_duel_pulls_no_more_than_its_range_allows():
     assert learner.clamped.sum() > 0
 
 
-def test_theta_is_for_the_features_own_numbers():
+def test_theta_is_for_the_features_own_numbers() -> None:
     rng = np.random.Generator(np.random.PCG64(2))
     theta = np.array([0.02, -3.0, 0.5])
     make = partial(recipes.rcdp_ucb, context_dim=3, distinct_pair=True, clip=math.inf)
@@ -139,32 +146,26 @@ def test_theta_is_for_the_features_own_numbers():
     np.testing.assert_allclose(learner.theta[0], theta, rtol=0.35)
 
 
-class _InOtherUnits:
+class _InOtherUnits(LinearWorld):
     """A world whose x is a thousand times as large."""
 
-    def __init__(self, world):
-        self._world = world
+    def contexts(self, t: int) -> Array:
+        return 1000.0 * super().contexts(t)
 
-    def __getattr__(self, name):
-        return getattr(self._world, name)
-
-    def contexts(self, t):
-        return 1000.0 * self._world.contexts(t)
-
-    def reveal(self, t, x):
-        return self._world.reveal(t, x / 1000.0)
+    def reveal(self, t: int, x: Array) -> Truth:
+        return super().reveal(t, x / 1000.0)
 
 
-def test_the_laboratory_plays_it_whatever_the_units():
+def test_the_laboratory_plays_it_whatever_the_units() -> None:
     runs = list(range(4))
 
-    def regret(wrap, learner):
-        world = LinearWorld(runs=runs, seed=3, mapping="none", context_dim=4, arms=5)
-        return float(play(learner, wrap(world), horizon=300).final.mean())
+    def regret(kind: type[LinearWorld], learner: Learner) -> float:
+        world = kind(runs=runs, seed=3, mapping="none", context_dim=4, arms=5)
+        return float(play(learner, world, horizon=300).final.mean())
 
     make = partial(recipes.rcdp_ucb, context_dim=4, runs=runs)
     scaled = partial(SelfScaledLearner, make, declared({}, runs=4, dim=4), learned=np.ones(4, dtype=np.bool_))
-    plain = regret(lambda world: world, make())
-    ours, large = regret(lambda world: world, scaled()), regret(_InOtherUnits, scaled())
+    plain = regret(LinearWorld, make())
+    ours, large = regret(LinearWorld, scaled()), regret(_InOtherUnits, scaled())
     assert ours == pytest.approx(large, rel=0.1)
     assert ours < 1.5 * plain, (ours, plain)

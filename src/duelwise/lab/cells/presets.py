@@ -6,7 +6,7 @@ import math
 from typing import Literal
 
 from duelwise.learning import radii
-from duelwise.learning.recipes import Options
+from duelwise.learning.recipes import Tuning
 
 PresetName = Literal["paper", "listing-1", "theory", "appendix"]
 
@@ -14,18 +14,17 @@ PresetName = Literal["paper", "listing-1", "theory", "appendix"]
 def preset_options(
     name: PresetName, *, dim: int, corruption_budget: float, delay: float, norm_bound: float,
     feature_bound: float = 1.0,
-) -> Options:  # fmt: skip
+) -> Tuning:  # fmt: skip
     """What a preset puts in the place of the recipe's own settings."""
     if name == "paper":
-        return {"context_dim": dim}
+        return {}
     if name == "listing-1":
         return {
-            "context_dim": dim, "exploration_width": 0.5, "clip": 1.0, "curvature": 0.1,
-            "estimate": "one-step", "features": "predicted",
+            "exploration_width": 0.5, "clip": 1.0, "curvature": 0.1, "estimate": "one-step",
+            "features": "predicted",
         }  # fmt: skip
     tail = math.exp(-norm_bound * feature_bound)
     return {
-        "context_dim": dim,
         "exploration_width": "theory",
         "clip": radii.clip(dim, corruption_budget + delay),
         "curvature": tail / (1.0 + tail) ** 2,  # ġ(ML), the least slope while ‖Δz‖ ≤ L

@@ -1,6 +1,6 @@
 """How Θ̂ follows the votes: the full maximum likelihood, one step a vote, or one pass."""
 
-from duelwise.learning.estimation.estimator import Estimate, Estimator, KernelEstimate
+from duelwise.learning.estimation.estimator import Estimate, Estimator, KernelEstimate, Remembers
 from duelwise.learning.estimation.full_mle import FullMLE, MaximumLikelihood
 from duelwise.learning.estimation.one_pass import OnePass
 from duelwise.learning.estimation.one_step import OneStep
@@ -23,4 +23,5 @@ __all__ = [
     "OnePass",
     "OneStep",
     "Proximal",
+    "Remembers",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 from duelwise.learning.core.dispatch import kernel_for
 from duelwise.learning.core.roles import learn
 from duelwise.learning.core.state import Arrivals, Fit, fill_arrays, named_arrays
-from duelwise.types import Array, Snapshot
+from duelwise.types import Array, IntArray, Snapshot
 
 
 class Estimate(Protocol):
@@ -29,6 +29,14 @@ class Estimate(Protocol):
     def snapshot(self) -> Snapshot: ...
 
     def restore(self, state: Snapshot) -> None: ...
+
+
+class Remembers(Protocol):
+    """An estimate that also learns from what was offered, and not chosen. It has no kernel."""
+
+    def offered(self, candidates: Array | None, arms: IntArray) -> None:
+        """A pair `arms` (R, 2) of `candidates` (R, K, d) is served; None where a record does not say."""
+        ...
 
 
 class Estimator(Protocol):

@@ -66,8 +66,9 @@ class FeelGoodDraws:
             raise InvalidInput(
                 "FeelGoodDraws looks into its own posterior. Make the learner with estimate=FeelGood()."
             )
-        past = np.unique(np.arange(self.looks_back) * view.round // self.looks_back)[: view.round]
-        each = self.optimism * view.round / max(1, len(past))
+        rounds = len(posterior.past)
+        past = np.unique(np.arange(self.looks_back) * rounds // self.looks_back)[:rounds]
+        each = self.optimism * rounds / max(1, len(past))
         count = (self.steps + 1) * self.dim
         noise = view.noise.normal(view.round, 2 * count).reshape(runs, 2, self.steps + 1, self.dim)
         arms = np.empty((runs, 2), dtype=np.int64)
@@ -86,7 +87,6 @@ class FeelGoodDraws:
                 arms[r, 1] = second_arm(z, theta[1], view.inverse[r], arms[r, 0], 0.0, True)
             else:
                 arms[r, 1] = first_arm(z, theta[1])
-        posterior.look(view.round, view.z, arms)
         return arms
 
 
@@ -102,12 +102,11 @@ class FeelGood:
 
 
 class Posterior:
-    """The votes, and for each round what was offered and chosen; a round that is chosen again is replaced."""
+    """The votes, and what was offered and chosen in each round."""
 
     def __init__(self, votes: MaximumLikelihood, link: int) -> None:
         self.votes, self.link = votes, link
-        self.offered: list[Array] = []  # (R, K, d) for each round
-        self.chosen: list[IntArray] = []  # (R, 2)
+        self.past: list[tuple[Array, IntArray]] = []  # (R, K, d) and (R, 2) for each round
 
     @property
     def theta(self) -> Array:
@@ -116,24 +115,39 @@ class Posterior:
     def learn(self, fit: Fit, r: int, arrivals: Arrivals) -> None:
         self.votes.learn(fit, r, arrivals)
 
-    def look(self, round: int, z: Array, arms: IntArray) -> None:
-        """What is offered in this round, and the pair that was chosen."""
-        del self.offered[round:], self.chosen[round:]
-        self.offered.append(np.array(z))
-        self.chosen.append(arms.copy())
+    def offered(self, candidates: Array | None, arms: IntArray) -> None:
+        """The next round; one that does not say what was offered makes nobody feel good."""
+        if candidates is not None:
+            self.past.append((candidates, arms))
 
     def seen(self, rounds: IntArray, r: int, *, other: int) -> tuple[Array, IntArray]:
-        """Candidates (m, K, d) of run r in these rounds, and the arm of the first or second draw in each."""
-        dim, arms = self.theta.shape[1], self.offered[0].shape[1] if self.offered else 1
-        seen, chosen = np.empty((len(rounds), arms, dim)), np.empty(len(rounds), dtype=np.int64)
-        for i, t in enumerate(rounds.tolist()):
-            seen[i], chosen[i] = self.offered[t][r], self.chosen[t][r, other]
+        """Candidates (m, K, d) of run r in these rounds, and the arm of the first or second draw in each.
+
+        Where fewer were offered than elsewhere, that arm stands for the rest.
+        """
+        seen = np.empty((len(rounds), self._most(), self.theta.shape[1]))
+        chosen = np.empty(len(rounds), dtype=np.int64)
+        for i in range(len(rounds)):
+            candidates, arms = self.past[int(rounds[i])]
+            chosen[i] = arms[r, other]
+            seen[i] = candidates[r, chosen[i]]
+            seen[i, : candidates.shape[1]] = candidates[r]
         return seen, chosen
 
+    def _most(self) -> int:
+        return max((candidates.shape[1] for candidates, _ in self.past), default=0)
+
     def snapshot(self) -> Snapshot:
-        past = {"offered": np.array(self.offered), "chosen": np.array(self.chosen, dtype=np.int64)}
-        return self.votes.snapshot() | past
+        runs, dim = self.theta.shape
+        offered = np.full((len(self.past), runs, self._most(), dim), np.nan)
+        for t, (candidates, _) in enumerate(self.past):
+            offered[t, :, : candidates.shape[1]] = candidates
+        counts = [candidates.shape[1] for candidates, _ in self.past]
+        chosen = np.array([arms for _, arms in self.past], dtype=np.int64).reshape(-1, runs, 2)
+        held = {"offered": offered, "offers": np.array(counts, dtype=np.int64), "chosen": chosen}
+        return self.votes.snapshot() | held
 
     def restore(self, state: Snapshot) -> None:
         self.votes.restore(state)
-        self.offered, self.chosen = list(state["offered"]), list(state["chosen"])
+        offered, chosen = state["offered"], state["chosen"]
+        self.past = [(offered[t, :, :count], chosen[t]) for t, count in enumerate(state["offers"].tolist())]

@@ -28,7 +28,7 @@ from duelwise.learning.core.state import Arrivals, Fit
 from duelwise.learning.estimation.full_mle import FullMLE, append_vote
 from duelwise.learning.estimation.maximum_likelihood import History, margins, solve
 from duelwise.learning.selection.rule import View
-from duelwise.types import Array, IntArray, Snapshot
+from duelwise.types import Array, BoolArray, IntArray, Snapshot
 
 SIXTEEN = 16.0  # of the paper's radius
 
@@ -66,7 +66,7 @@ def radius(width: float, layer: int, variance: float) -> float:
 
 
 @compiled
-def _apart(z: Array, value: Array, inverse: Array, left: Array, size: float) -> tuple[int, int]:
+def _apart(z: Array, value: Array, inverse: Array, left: BoolArray, size: float) -> tuple[int, int]:
     """Of the pairs that differ by more than `size`, the one of highest value; twice the same where none do.
 
     Which of them the paper leaves open.
@@ -81,7 +81,7 @@ def _apart(z: Array, value: Array, inverse: Array, left: Array, size: float) -> 
 
 @compiled
 def _joint(
-    z: Array, value: Array, inverse: Array, left: Array, width: float, distinct: bool
+    z: Array, value: Array, inverse: Array, left: BoolArray, width: float, distinct: bool
 ) -> tuple[int, int]:
     """argmax ⟨Θ, z_a + z_b⟩ + β‖z_a - z_b‖ among those left; anybody where one alone is, and two must be."""
     first, second, best, few = 0, 0, -np.inf, distinct and left.sum() < 2
