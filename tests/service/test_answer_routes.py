@@ -173,3 +173,10 @@ def test_vectors_are_projected_over_http(http: httpx.Client) -> None:
     assert http.put("/v1/streams/texts/items", json={"items": offered}).json()["added"] == 5
     assert http.post("/v1/streams/texts/ask", json={"candidates": offered}).status_code == 201
     assert len(http.get("/v1/streams/texts/items").json()["items"][0]["features"]) == 2
+
+
+def test_a_report_may_allow_for_sources(http: httpx.Client, meals: str) -> None:
+    assert http.get(f"{meals}/report?clustered=true").json() == http.get(f"{meals}/report").json()
+    refused = http.get(f"{meals}/report?clustered=yes")
+    assert refused.status_code == 422
+    assert "expected true or false" in refused.json()["detail"]

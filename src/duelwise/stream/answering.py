@@ -128,8 +128,13 @@ def position_bias(settings: StreamSettings, posterior: Posterior, *, level: floa
 
 def allowing_for_sources(sight: Sight, votes: VoteTable) -> Sight:
     """The same with intervals that allow for sources whose votes are alike."""
+    return sight._replace(posterior=wider_by_source(sight.posterior, votes))
+
+
+def wider_by_source(posterior: Posterior, votes: VoteTable) -> Posterior:
+    """What is known of Θ where votes of one source are alike."""
     names, numbers = votes.sources()
-    return sight._replace(posterior=clustered(sight.posterior, votes.dz, votes.outcome, numbers, len(names)))
+    return clustered(posterior, votes.dz, votes.outcome, numbers, len(names))
 
 
 def best(sight: Sight, candidates: Candidates | FromCatalogue = ALL) -> Best:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 
+from duelwise.answers.belief import Posterior
 from duelwise.answers.foresight import Foreseen
 from duelwise.learning.monitoring import watched
 from duelwise.storage import JSON, TicketRow
@@ -149,8 +150,14 @@ def make_report(
     at: float,
     read_only: str | None,
     problem: str | None,
+    allowing: Callable[[Posterior], Posterior] | None = None,
 ) -> Report:
-    """The report of a folded stream; `low` holds the tickets of its least weighted votes."""
+    """The report of a folded stream; `low` holds the tickets of its least weighted votes.
+
+    `allowing` may widen what is known of Θ, as where the votes of a source are alike.
+    """
+    known = folded.believing.posterior()
+    known = known if allowing is None else allowing(known)
     ledger, learner = folded.ledger, folded.learner
     oldest = next((ticket.asked_at for ticket in ledger.waiting.values()), None)  # in the order of asking
     return Report(
@@ -174,11 +181,11 @@ def make_report(
         down_weighted_sources=_sources(folded),
         log_det_served=float(learner.served_geometry.log_det[0]),
         log_det_arrived=float(learner.arrived_geometry.log_det[0]),
-        coefficients=_coefficients(folded),
+        coefficients=_coefficients(folded, known),
         foresight=folded.believing.foreseen(),
         held_sources=tuple(sorted(folded.left_out.sources)),
         prediction=_prediction(folded),
-        positions=_positions(folded),
+        positions=_positions(folded, known),
         assumptions=_assumptions(folded),
         ranges=_ranges(folded),
         ranges_settled=folded.inputs.settled,
@@ -198,8 +205,7 @@ def _sources(folded: Folded) -> tuple[SourceWeight, ...]:
     return tuple(sorted(each, key=lambda one: (one.mean_weight, one.source))[:SOURCES_SHOWN])
 
 
-def _coefficients(folded: Folded) -> tuple[Coefficient, ...]:
-    known = folded.believing.posterior()
+def _coefficients(folded: Folded, known: Posterior) -> tuple[Coefficient, ...]:
     error: list[float] = np.sqrt(np.diagonal(known.covariance)).tolist()
     before = folded.settings.sides.columns
     names = folded.settings.feature_names
@@ -272,7 +278,7 @@ def _prediction(folded: Folded) -> Prediction:
     )
 
 
-def _positions(folded: Folded) -> Positions:
+def _positions(folded: Folded, known: Posterior) -> Positions:
     ledger = folded.ledger
     asked = sum(ledger.counts.values())
     return Positions(
@@ -280,5 +286,5 @@ def _positions(folded: Folded) -> Positions:
         right_wins=ledger.wins["right"],
         ties=ledger.wins["tie"],
         first_on_left=ledger.first_on_left / asked if asked else None,
-        bias=position_bias(folded.settings, folded.believing.posterior(), level=LEVEL),
+        bias=position_bias(folded.settings, known, level=LEVEL),
     )
