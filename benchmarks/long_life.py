@@ -40,7 +40,7 @@ class Life:
             self._happen(ranged)
         x = self._rng.standard_normal((ARMS, DIM))
         choice = self._chooser.choose(self.folded, Choices(x), t)
-        bounds = self.folded.inputs.offered(x[None])
+        bounds = choice.offer.bounds
         served = x[choice.arms]
         self._happen(
             Asked(

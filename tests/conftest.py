@@ -1,4 +1,6 @@
-"""Fixtures for every part: a real PostgreSQL server in a temporary folder."""
+"""Fixtures for every part: a real PostgreSQL server in a temporary folder, and a browser."""
+
+from __future__ import annotations
 
 import os
 import shutil
@@ -9,10 +11,16 @@ import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 _numbers = count()
+
+CHROMIUM = Path("/usr/bin/chromium")
 
 
 def _binaries() -> Path:
@@ -72,3 +80,19 @@ def postgresql_url(postgresql_server: str) -> str:
     with psycopg.connect(f"host={postgresql_server} user=postgres dbname=postgres", autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name}".encode())
     return f"postgresql://postgres@/{name}?host={postgresql_server}"
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """Debian's browser, without a screen."""
+    if not CHROMIUM.exists():
+        if os.environ.get("CI") == "true":
+            pytest.fail("Chromium is not installed: apt-get install chromium")
+        pytest.skip("Chromium is not installed")
+    from playwright.sync_api import sync_playwright
+
+    arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with sync_playwright() as play:
+        running = play.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield running
+        running.close()

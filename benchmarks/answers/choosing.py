@@ -45,12 +45,10 @@ class Settle:
 
 
 class Serve:
-    """goal="serve" with the recipe rcdp-ucb and its preset, many runs."""
+    """goal="serve" with the default recipe of a stream, many runs."""
 
     def __init__(self, runs: int, dim: int) -> None:
-        self._learner = recipe("rcdp-ucb")(
-            runs=runs, context_dim=dim, estimate="one-pass", distinct_pair=True
-        )
+        self._learner = recipe("live")(runs=runs, context_dim=dim, distinct_pair=True)
         self._all, self._oldest = np.arange(runs), 0
         self._going = np.arange(runs)
 

@@ -17,17 +17,17 @@ VOTES_EACH = 20
 LARGE = 20_000  # votes, each of another rater, that the crowd's taste is read from
 
 
-def rows(runs: int) -> Iterator[dict[str, float]]:
+def rows(runs: int, seed: int) -> Iterator[dict[str, float]]:
     """A line for each number of features and raters, and how far their tastes lie apart."""
     for dim in (5, 20):
         for raters in (30, 100):
             for apart in (0.0, 0.5, 1.0):
-                yield _measure(dim, raters, apart, runs)
+                yield _measure(dim, raters, apart, range(seed, seed + runs))
 
 
-def _measure(dim: int, raters: int, apart: float, runs: int) -> dict[str, float]:
+def _measure(dim: int, raters: int, apart: float, runs: range) -> dict[str, float]:
     plain, wider = [], []
-    for run in range(runs):
+    for run in runs:
         rng = np.random.default_rng([run, dim, raters, int(10 * apart)])
         world = linear(rng, runs=1, dim=dim, scale=1 / np.sqrt(dim))
         items, taste = world.items[0], world.theta[0]
@@ -41,7 +41,7 @@ def _measure(dim: int, raters: int, apart: float, runs: int) -> dict[str, float]
         plain.append(_covered(answer, items, truth))
         wider.append(_covered(clustered(answer, dz, outcome, source, raters), items, truth))
     return {
-        "d": dim, "raters": raters, "apart": apart, "votes": VOTES_EACH * raters, "runs": runs,
+        "d": dim, "raters": raters, "apart": apart, "votes": VOTES_EACH * raters, "runs": len(runs),
         "plain": float(np.mean(plain)), "clustered": float(np.mean(wider)),
     }  # fmt: skip
 

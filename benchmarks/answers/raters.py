@@ -15,18 +15,18 @@ SOURCES, BAD = 100, 10
 HONEST_SLIPS = 0.04  # of the honest raters' votes in the worlds that are nearly deterministic
 
 
-def rows(runs: int) -> Iterator[dict[str, object]]:
+def rows(runs: int, seed: int) -> Iterator[dict[str, object]]:
     """A line for each world and kind of bad rater; `runs` is the number of seeds."""
     for world, votes, how in (
         ("abs", 2000, "half of the time"), ("abs", 2000, "always"), ("abs", 2000, "one side"),
         ("linear", 2000, "one side"), ("linear", 5000, "half of the time"),
     ):  # fmt: skip
-        yield _measure(world, votes, how, runs)
+        yield _measure(world, votes, how, range(seed, seed + runs))
 
 
-def _measure(world: str, votes: int, how: str, seeds: int) -> dict[str, object]:
+def _measure(world: str, votes: int, how: str, seeds: range) -> dict[str, object]:
     found, accused, undecidable, flagged = [], [], [], []
-    for seed in range(seeds):
+    for seed in seeds:
         judged = planted(world, votes, how, seed)
         raters = judge(judged, sources=SOURCES, prior_variance=np.full(judged.dz.shape[1], 25.0))
         bad = np.array([flag in ("at chance", "against") for flag in raters.flag])
@@ -36,7 +36,7 @@ def _measure(world: str, votes: int, how: str, seeds: int) -> dict[str, object]:
         undecidable.append(np.mean([flag == "undecidable" for flag in raters.flag]))
         flagged.append((bad | aside).mean())
     return {
-        "world": world, "votes": votes, "bad": how, "seeds": seeds, "found": float(np.mean(found)),
+        "world": world, "votes": votes, "bad": how, "seeds": len(seeds), "found": float(np.mean(found)),
         "accused": float(np.mean(accused)), "undecidable": float(np.mean(undecidable)),
         "flagged": float(np.mean(flagged)),
     }  # fmt: skip

@@ -29,22 +29,22 @@ class Case(NamedTuple):
     gap: float | None = None
 
 
-def rows(runs: int) -> Iterator[dict[str, object]]:
+def rows(runs: int, seed: int) -> Iterator[dict[str, object]]:
     """A line for each world and case."""
     for kind in WORLDS:
-        yield play(Case("settle", "honest", 4000), kind, runs)
-        yield play(Case("random", "honest", 10_000), kind, runs // 2)
-        yield play(Case("settle", "a tenth lying", 4000, lies=0.1), kind, runs)
-        yield play(Case("random", "a tenth lying", 10_000, lies=0.1), kind, runs // 2)
-        yield play(Case("settle", "30 in flight", 4000, in_flight=30), kind, runs)
-        yield play(Case("serve", "honest", 4000), kind, max(50, runs // 8))
+        yield play(Case("settle", "honest", 4000), kind, runs, seed)
+        yield play(Case("random", "honest", 10_000), kind, runs // 2, seed)
+        yield play(Case("settle", "a tenth lying", 4000, lies=0.1), kind, runs, seed)
+        yield play(Case("random", "a tenth lying", 10_000, lies=0.1), kind, runs // 2, seed)
+        yield play(Case("settle", "30 in flight", 4000, in_flight=30), kind, runs, seed)
+        yield play(Case("serve", "honest", 4000), kind, max(50, runs // 8), seed)
         for gap in (0.02, 0.05):
-            yield play(Case("settle", f"gap {gap}", 4000, gap=gap), kind, runs)
+            yield play(Case("settle", f"gap {gap}", 4000, gap=gap), kind, runs, seed)
 
 
-def play(case: Case, kind: str, runs: int) -> dict[str, object]:
+def play(case: Case, kind: str, runs: int, seed: int) -> dict[str, object]:
     """Vote until every run is settled or out of votes, looking after each vote to 100, then each 2 %."""
-    rng = np.random.default_rng([WORLDS.index(kind), 7])
+    rng = np.random.default_rng([WORLDS.index(kind), 7, seed])
     world = _world(rng, kind, runs, case.gap)
     best, dim = world.utility.argmax(axis=1), world.items.shape[2]
     held = belief(runs=runs, dim=dim)

@@ -43,11 +43,12 @@ class Line(TypedDict):
     honest_out: float
 
 
-def rows(runs: int) -> Iterator[Line]:
+def rows(runs: int, seed: int = 0) -> Iterator[Line]:
     """A line for each world and number of liars; `runs` is the number of seeds."""
     for world, liars in CASES:
         played = [
-            [play(world, liars, seed, weighted=weighted) for seed in range(runs)] for weighted in (0, 1)
+            [play(world, liars, one, weighted=weighted) for one in range(seed, seed + runs)]
+            for weighted in (0, 1)
         ]
         equal, weighed = (np.array([regret for regret, _ in each]) for each in played)
         left_out = np.array([out for _, out in played[1]])

@@ -255,9 +255,9 @@ class RemoteStream:
         """Settings, counts by state, what is pending, model version."""
         return self._client.request("GET", self._path)
 
-    def report(self) -> dict[str, JSON]:
-        """What the stream has learned, from whom, and how sure it is."""
-        return self._client.request("GET", f"{self._path}/report")
+    def report(self, *, clustered: bool = False) -> dict[str, JSON]:
+        """What the stream has learned, from whom, and how sure it is; `clustered`: sources may be alike."""
+        return self._client.request("GET", f"{self._path}/report" + ("?clustered=true" if clustered else ""))
 
     def expire(self, older_than: float | None = None, *, confirm_clock: bool = False) -> int:
         """Close duels that waited longer than this many seconds, or the stream's own; returns how many."""

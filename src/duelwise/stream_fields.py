@@ -77,6 +77,9 @@ class StreamFields:
     sources: str = _setting(
         "equal", help="equal: all count alike. weighted: votes of sources found unreliable do not count."
     )
+    position_bias: bool = _setting(
+        False, help="Estimate what being shown on the left is worth, and take it out of all answers."
+    )
     encodings: Mapping[str, JSON] = field(
         default_factory=dict[str, JSON],
         metadata={"help": 'Features that are no numbers, as {"model": ["a", "b"]}: indicators, projections.'},

@@ -147,3 +147,36 @@ def test_the_client_has_it_all(client: Client, path: str) -> None:
     assert shop.audit()["votes"] == 1
     with pytest.raises(UnknownItem):
         shop.ask(ids=["i1", "absent"])
+
+
+def test_a_ranking_tells_what_the_side_is_worth(http: httpx.Client) -> None:
+    http.post("/v1/streams", json={"name": "sided", "context_dim": 1, "position_bias": True})
+    items = [{"id": "a", "features": [0]}, {"id": "b", "features": [1]}]
+    http.put("/v1/streams/sided/items", json={"items": items})
+    for _ in range(10):
+        ticket = http.post("/v1/streams/sided/ask", json={}).json()["ticket"]
+        http.post(f"/v1/streams/sided/tickets/{ticket}/tell", json={"winner": "left"})
+    bias = http.post("/v1/streams/sided/rank", json={}).json()["position_bias"]
+    assert bias["low"] < bias["estimate"] < bias["high"]
+    assert bias["estimate"] > bias["standard_error"] > 0
+    assert http.get("/v1/streams/sided/report").json()["positions"]["bias"] == bias
+
+
+def test_vectors_are_projected_over_http(http: httpx.Client) -> None:
+    rule = {"text": {"length": 6, "dim": 2, "projection": "fitted"}}
+    made = http.post("/v1/streams", json={"name": "texts", "context_dim": 2, "encodings": rule})
+    assert made.status_code == 201
+    offered = [{"id": f"t{k}", "features": {"text": [k, k * k, 1, 0, 0, -k]}} for k in range(5)]
+    early = http.post("/v1/streams/texts/ask", json={"candidates": offered})
+    assert early.status_code == 422
+    assert "put first" in early.json()["detail"]
+    assert http.put("/v1/streams/texts/items", json={"items": offered}).json()["added"] == 5
+    assert http.post("/v1/streams/texts/ask", json={"candidates": offered}).status_code == 201
+    assert len(http.get("/v1/streams/texts/items").json()["items"][0]["features"]) == 2
+
+
+def test_a_report_may_allow_for_sources(http: httpx.Client, meals: str) -> None:
+    assert http.get(f"{meals}/report?clustered=true").json() == http.get(f"{meals}/report").json()
+    refused = http.get(f"{meals}/report?clustered=yes")
+    assert refused.status_code == 422
+    assert "expected true or false" in refused.json()["detail"]

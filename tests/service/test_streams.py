@@ -24,7 +24,7 @@ def test_every_setting_reaches_the_stream(http: httpx.Client) -> None:
     wanted = {
         "context_dim": 2, "post_dim": 1, "recipe": "rcdb", "options": {"exploration_width": 0.3},
         "feature_names": ["b=u", "b=v", "c"], "vote_ttl_seconds": 60.0, "seed": 5, "random_share": 0.25,
-        "keep_candidates": True,
+        "keep_candidates": True, "position_bias": True,
         "context_ttl_seconds": 30.0, "votes_wanted": 2, "ranges": {"c": [0.0, 9.0]}, "edition": 2,
         "goal": "settle", "top": 2, "sources": "weighted", "encodings": {"b": ["u", "v"]},
     }  # fmt: skip

@@ -19,7 +19,7 @@ class BareStream:
         folded, round = self.folded, self.folded.ledger.rounds
         x, ranged = np.asarray(x, dtype=np.float64), folded.due_ranges()
         choice = self._chooser.choose(folded, Choices(x), round)
-        bounds = folded.inputs.offered(x[None])
+        bounds = choice.offer.bounds
         if ranged is not None:
             self.record(ranged)
         self.record(

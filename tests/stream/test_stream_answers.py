@@ -188,3 +188,17 @@ def test_the_report_opens_with_a_plain_sentence(stream: DecisionStream) -> None:
     assert report.foresight.log_loss < report.foresight.log_loss_of_a_coin
     stars = report.coefficients[1]
     assert stars.low < TASTE[1] < stars.high
+
+
+def test_a_report_allows_for_sources_whose_votes_are_alike(stream: DecisionStream) -> None:
+    """Half of the raters like it dear, half cheap: what they share widens the interval of the price."""
+    for n in range(240):
+        duel = stream.ask()
+        left, right = (stream.catalogue.item(side.id or "").x[0] for side in (duel.left, duel.right))
+        dear = n % 12 < 6
+        stream.tell(duel.ticket, "left" if (left > right) == dear else "right", source=f"rater {n % 12}")
+    plain, wider = (stream.report(clustered=how).coefficients[0] for how in (False, True))
+    assert plain.feature == "price"
+    assert wider.estimate == plain.estimate
+    assert wider.standard_error > 1.5 * plain.standard_error
+    assert wider.high - wider.low > 1.5 * (plain.high - plain.low)

@@ -25,6 +25,7 @@ def run(*words: str) -> Result:
 SETTINGS = StreamSettings(
     context_dim=3, post_dim=1, recipe="rcdb", options={"post_serving": "ridge"}, seed=3, random_share=0.1,
     feature_names=("price", "stars", "way", "minutes"), vote_ttl_seconds=60, keep_candidates=True, edition=2,
+    position_bias=True,
 )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from duelwise.errors import Conflict, InvalidInput
 from duelwise.storage import Store, open_store
 from duelwise.stream import DecisionStream
 from duelwise.stream.importing import import_duels
+from duelwise.stream.repair import verify
 from duelwise.stream.transfer import backup, derive, export_lines, read_backup, read_lines, restore
 
 
@@ -53,8 +54,89 @@ def test_a_torn_or_changed_export_is_noticed(stream: DecisionStream, store: Stor
             read_lines(wrong)
     with pytest.raises(InvalidInput, match="Line 3"):
         read_lines([*lines[:2], lines[2][:20], *lines[3:]])
-    with pytest.raises(InvalidInput, match="expected 'duelwise log 1'"):
+    with pytest.raises(InvalidInput, match="expected 'duelwise log 2', or 'duelwise log 1'"):
         read_lines(['{"format": "other"}', *lines[1:]])
+
+
+def test_every_line_of_a_duel_names_its_ticket(stream: DecisionStream, store: Store, rng: Generator) -> None:
+    tickets = live(stream, rng, 60)
+    stream.retract(tickets[0])
+    stream.hold_source("user 1")
+    stream.wait_for_background()
+    lines = [json.loads(line) for line in export_lines(store, "meals")]
+    assert lines[0]["format"] == "duelwise log 2"
+    seen: dict[int, str] = {}
+    for line in lines[1:-1]:
+        if line["round"] < 0:
+            assert "ticket" not in line, line["kind"]
+        else:
+            assert seen.setdefault(line["round"], line["ticket"]) == line["ticket"]
+    assert list(seen.values()) == tickets
+    assert {"asked", "observed", "told", "retracted", "source_held"} <= {line.get("kind") for line in lines}
+
+
+def test_a_log_of_format_1_is_read_and_means_the_same(
+    stream: DecisionStream, store: Store, rng: Generator
+) -> None:
+    """The same lines without tickets; tests/golden has logs that 0.1 itself wrote."""
+    live(stream, rng, 60)
+
+    def as_of_then(records: list[dict[str, object]]) -> None:
+        records[0]["format"] = "duelwise log 1"
+        for record in records[1:]:
+            record.pop("ticket", None)
+
+    lines = list(export_lines(store, "meals"))
+    old = _forged(lines, as_of_then)
+    assert old != lines
+    assert read_lines(old).fold().snapshot().payload == read_lines(lines).fold().snapshot().payload
+    with pytest.raises(InvalidInput, match="no line of an exported log"):
+        read_lines(_forged(old, _set(1, ticket="0-0123456789")))
+
+
+def test_items_and_holds_are_in_a_backup_and_forged_ones_are_refused(
+    store: Store, clock: Clock, rng: Generator, tmp_path: Path
+) -> None:
+    settings = replace(SETTINGS, encodings={"words": {"length": 6, "dim": 2}}, context_dim=3,
+                       feature_names=("price", "words[0]", "words[1]"), ranges={})  # fmt: skip
+    items: list[dict[str, object]] = [
+        {"id": f"dish {k}", "features": {"price": k, "words": rng.normal(size=6).tolist()}} for k in range(5)
+    ]
+    items[1] |= {"post": [0.5, -0.5], "group": "noon", "content": {"text": "soup"}}
+    with DecisionStream.create(store, "menu", settings, clock=clock) as menu:
+        menu.put_items(items)
+        menu.withdraw_items(["dish 4"])
+        menu.hold_source("liar")
+        for _ in range(5):
+            menu.tell(menu.ask().ticket, "left", source="liar")
+        state = menu.snapshot_state()
+        page = menu.catalogue.page(group=None, after=None, limit=9)
+    backup(store, "menu", tmp_path / "menu.jsonl")
+    restore(store, read_backup(tmp_path / "menu.jsonl"), name="copy")
+    assert verify(store, "copy") == ()
+    with DecisionStream.open(store, "copy", clock=clock) as copy:
+        assert copy.snapshot_state() == state
+        assert repr(copy.catalogue.page(group=None, after=None, limit=9)) == repr(page)
+        assert copy.report().held_sources == ("liar",)
+        assert copy.put_items(items[:4]) == (0, 0, 4)  # the projection is the same too
+    lines = (tmp_path / "menu.jsonl").read_text().splitlines()
+    with pytest.raises(InvalidInput, match="withdraws the item 'dish 9', which is not there"):
+        read_lines(_forged(lines, _set(2, ids=["dish 9"])))
+    with pytest.raises(InvalidInput, match="x of shape"):
+        read_lines(_forged(lines, _set(1, x=[[1.0]])))
+
+
+def test_items_are_carried_into_a_derived_stream(store: Store, clock: Clock) -> None:
+    settings = replace(SETTINGS, context_dim=2, feature_names=("price", "stars"), post_dim=1, ranges={})
+    with DecisionStream.create(store, "menu", settings, clock=clock) as menu:
+        menu.put_items([{"id": f"dish {k}", "features": [k, -k], "post": [k / 2]} for k in range(3)])
+    old = read_lines(export_lines(store, "menu"))
+    new = replace(settings, context_dim=1, feature_names=("stars",))
+    derive(store, "menu 2", new, old, features=lambda x: x[:, 1:])
+    with DecisionStream.open(store, "menu 2", clock=clock) as again:
+        assert [again.catalogue.item(f"dish {k}").x.tolist() for k in range(3)] == [[0], [-1], [-2]]
+        assert again.catalogue.item("dish 2").y == [1.0]
+        assert again.ask().left.id
 
 
 def test_a_new_stream_lives_through_an_old_log(
@@ -205,6 +287,8 @@ def _without(number: int, name: str) -> Change:
         (_set(2, y=[[0.0, 1e9]] * 2), "beyond"),
         (_set(2, seq=7), "stands at number 2"),
         (_set(2, kind="expired", extra=1), "no line of an exported log"),
+        (_set(2, ticket="0-0123456789"), "names the ticket '0-0123456789'; its duel has '0-"),
+        (_without(3, "ticket"), "names the ticket None"),
         (_set(3, outcome=0.7), "outcome 0.7"),
         (_set(3, source=7), "source 7"),
         (_set(3, round=2), "which was never asked"),

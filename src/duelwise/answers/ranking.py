@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import gammaincinv, ndtr
 
 from duelwise.answers.belief import Posterior
+from duelwise.answers.seeing import held_equal, seen_from
 from duelwise.errors import InvalidInput
 from duelwise.randomness import generator
 from duelwise.types import Array, IntArray
@@ -24,7 +25,7 @@ DRAWS = 4000  # of Θ: P(best) is good to ±.008
 
 
 class Ranking(NamedTuple):
-    """Items in order of rank; every array is (K,)."""
+    """Items in order of rank, as many as are shown; every array is (K,)."""
 
     position: IntArray  # among the items as given
     utility: Array
@@ -39,32 +40,33 @@ class Ranking(NamedTuple):
 
 
 def rank(
-    answer: Posterior, z: Array, *, adjust: Sequence[int] = (), level: float = 0.95, seed: int = 0
-) -> Ranking:
-    """Rank items z (K, d); features in `adjust` are held equal, at the mean of the items."""
+    answer: Posterior, z: Array, *, adjust: Sequence[int] = (), level: float = 0.95, seed: int = 0,
+    shown: int | None = None,
+) -> Ranking:  # fmt: skip
+    """Rank items z (K, d), of which the first are shown; features in `adjust` are held equal."""
     if len(z) < 2:
         raise InvalidInput(f"There are {len(z)} items; a ranking needs at least two.")
     if not 0 < level < 1:
         raise InvalidInput(f"level is {level}; expected a probability between 0 and 1.")
-    centred = z - z.mean(axis=0)
-    centred[:, list(adjust)] = 0.0
-    utility = centred @ answer.mean
-    order = np.argsort(-utility, kind="stable")
-    centred, utility = centred[order], utility[order]
-    error = _spread(centred, answer.covariance)
-    low_rank, high_rank = _rank_ranges(answer, centred, utility, error, level)
+    answer, middle = held_equal(answer, adjust), z.mean(axis=0)
+    seen = seen_from(answer, z, middle)
+    order = np.argsort(-seen.above, kind="stable")
+    utility, error = seen.above[order], np.sqrt(seen.variance[order])
+    low_rank, high_rank = _rank_ranges(answer, z, order, utility, error, level)
     half = NormalDist().inv_cdf(0.5 + level / 2) * error
+    best = _probability_best(answer, z, order, utility + half, low_rank, seed)
+    first = slice(shown)
     return Ranking(
-        position=order,
-        utility=utility,
-        standard_error=error,
-        low=utility - half,
-        high=utility + half,
-        rank=np.arange(1, len(z) + 1),
-        rank_low=low_rank,
-        rank_high=high_rank,
-        probability_best=_probability_best(answer, centred, utility + half, low_rank, seed),
-        beats_next=_beats_next(answer, centred, utility),
+        position=order[first],
+        utility=utility[first],
+        standard_error=error[first],
+        low=(utility - half)[first],
+        high=(utility + half)[first],
+        rank=np.arange(1, len(z) + 1)[first],
+        rank_low=low_rank[first],
+        rank_high=high_rank[first],
+        probability_best=best[first],
+        beats_next=_beats_next(answer, z, order, utility, shown),
     )
 
 
@@ -87,16 +89,17 @@ def _critical(level: float, comparisons: int, dim: int) -> float:
 
 
 def _rank_ranges(
-    answer: Posterior, centred: Array, utility: Array, error: Array, level: float
+    answer: Posterior, z: Array, order: IntArray, utility: Array, error: Array, level: float
 ) -> tuple[IntArray, IntArray]:
     """Ranks from 1 + items that are surely better to K - items that are surely worse."""
-    count, dim = centred.shape
+    count, dim = z.shape
     if count > PAIRWISE:
         reach = _critical(level, count, dim) * error
         low, high = np.sort(utility - reach), np.sort(utility + reach)
         better = count - np.searchsorted(low, utility + reach, side="right")
         worse = np.searchsorted(high, utility - reach, side="left")
         return 1 + better, count - worse
+    centred = (z - z.mean(axis=0))[order]
     gram = centred @ answer.covariance @ centred.T
     own = np.diagonal(gram)
     apart = utility[:, None] - utility
@@ -107,23 +110,28 @@ def _rank_ranges(
 
 
 def _probability_best(
-    answer: Posterior, centred: Array, upper: Array, rank_low: IntArray, seed: int
+    answer: Posterior, z: Array, order: IntArray, upper: Array, rank_low: IntArray, seed: int
 ) -> Array:
     """The share of draws of Θ in which an item is best, among those that can be."""
-    chance = np.zeros(len(centred))
+    chance = np.zeros(len(order))
     contenders = np.flatnonzero(rank_low == 1)
     if len(contenders) > CONTENDERS:
         contenders = contenders[np.argsort(-upper[contenders], kind="stable")[:CONTENDERS]]
     values, vectors = np.linalg.eigh(answer.covariance)
     noise = generator(seed, "answers/best", 0).standard_normal((DRAWS, len(values)))
     theta = answer.mean + (noise * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    wins = np.bincount((theta @ centred[contenders].T).argmax(axis=1), minlength=len(contenders))
+    rows = z[order[contenders]]
+    wins = np.bincount((theta @ (rows - rows[0]).T).argmax(axis=1), minlength=len(contenders))
     chance[contenders] = wins / DRAWS
     return chance
 
 
-def _beats_next(answer: Posterior, centred: Array, utility: Array) -> Array:
-    chance = np.full(len(utility), np.nan)
-    spread = _spread(centred[:-1] - centred[1:], answer.covariance)
-    chance[:-1] = ndtr((utility[:-1] - utility[1:]) / np.maximum(spread, 1e-300))
+def _beats_next(answer: Posterior, z: Array, order: IntArray, utility: Array, shown: int | None) -> Array:
+    """(shown,) the chance of each to be above the next; NaN for the last of all."""
+    count = len(order) if shown is None else min(shown, len(order))
+    rows = z[order[: count + 1]]
+    spread = _spread(rows[:-1] - rows[1:], answer.covariance)
+    chance = np.full(count, np.nan)
+    lead = -np.diff(utility[: count + 1])
+    chance[: len(spread)] = ndtr(lead / np.maximum(spread, 1e-300))
     return chance

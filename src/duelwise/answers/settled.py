@@ -20,10 +20,12 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from duelwise.answers.belief import Posterior
+from duelwise.answers.seeing import seen_from
 from duelwise.errors import InvalidInput
 from duelwise.types import Array, IntArray
 
 LONGEST_FORECAST = 1e9  # votes; beyond it nothing useful can be said
+HARDEST = 1000  # comparisons that a forecast looks at: none of the others decides it
 RANGE = 0.8  # chance that the stated range of votes needed is to hold
 SPREAD = 0.62  # standard errors by which a z of today is off, in effect: the pair in question may change
 LATER_VOTES = (
@@ -49,31 +51,38 @@ def settled(answer: Posterior, z: Array, *, level: float = 0.95, top: int = 1, o
     if not 1 <= top < len(z):
         raise InvalidInput(f"top is {top} of {len(z)} items; expected at least 1, and fewer than there are.")
     utility = z @ answer.mean
-    order = np.argsort(-utility, kind="stable")
-    leaders, others = order[:top], order[top:]
-    certainty, growth = _evidence(answer, z, utility, leaders, others)
+    leaders: IntArray = np.argsort(-utility, kind="stable")[:top]
+    certainty, growth = _evidence(answer, z, leaders)
     needed = growth + 2.0 * math.log(len(certainty) / (2.0 * (1.0 - level)))
     # Equal items, z - z' = 0, are told apart by no number of votes.
     done = bool(np.all((certainty > 0) & (certainty**2 >= needed)))
     if done:
         return Settled(level, True, leaders, 0.0, 0.0, 0.0)
-    forecast = [_more_votes(answer.votes, certainty, needed, off, out) for off in _offsets()]
+    hardest = _hardest(certainty, needed)
+    forecast = [
+        _more_votes(answer.votes, certainty[hardest], needed[hardest], off, out) for off in _offsets()
+    ]
     return Settled(level, False, leaders, *forecast)
 
 
-def _evidence(
-    answer: Posterior, z: Array, utility: Array, leaders: IntArray, others: IntArray
-) -> tuple[Array, Array]:
+def _evidence(answer: Posterior, z: Array, leaders: IntArray) -> tuple[Array, Array]:
     """(m,) z and log(v₀/se²) of every leader against every item outside."""
     certainty: list[Array] = []
     growth: list[Array] = []
     for leader in leaders.tolist():
-        apart = z[leader] - z[others]
-        variance = np.maximum(np.einsum("ij,ij->i", apart @ answer.covariance, apart), 1e-300)
-        before = np.maximum(np.einsum("ij,ij,j->i", apart, apart, answer.prior_variance), variance)
-        certainty.append((utility[leader] - utility[others]) / np.sqrt(variance))
-        growth.append(np.log(before / variance))
+        above, variance, before = (np.delete(one, leaders) for one in seen_from(answer, z, z[leader]))
+        variance = np.maximum(variance, 1e-300)
+        certainty.append(-above / np.sqrt(variance))
+        growth.append(np.log(np.maximum(before, variance) / variance))
     return np.concatenate(certainty), np.concatenate(growth)
+
+
+def _hardest(certainty: Array, needed: Array) -> IntArray:
+    """Positions of the comparisons that are farthest from being decided."""
+    if len(certainty) <= HARDEST:
+        return np.arange(len(certainty))
+    done = certainty * np.abs(certainty) / needed
+    return np.argpartition(done, HARDEST)[:HARDEST]
 
 
 def _offsets() -> tuple[float | None, float, float]:

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from duelwise.answers.belief import Belief, posterior
-from duelwise.learning.core.equations import move_inverse
+from duelwise.learning.core.equations import move_inverse, widths_from
 from duelwise.learning.core.jit import compiled
 from duelwise.types import Array, IntArray
 
@@ -53,15 +53,14 @@ def _look_ahead(mean: Array, covariance: Array, out: Array) -> None:
 @compiled
 def _pair(mean: Array, covariance: Array, z: Array, top: int, tied: bool) -> IntArray:
     """The most telling pair about the critical one: z (K, d)."""
-    value, seen = np.dot(z, mean), np.dot(z, covariance)
-    own = np.empty(z.shape[0])
-    for k in range(z.shape[0]):
-        own[k] = np.dot(seen[k], z[k])
+    value = np.dot(z, mean)
     leaders = _highest(value, top)
-    leader, other = _critical(value, own, z, seen, leaders, tied)
-    along = np.dot(seen, z[leader] - z[other])  # of each item: how it would move what is in question
-    first, second = _most_telling(value, own, z, seen, along, _paired(value, along, leader, other))
-    return np.array([first, second])
+    leader, other = _critical(value, z, covariance, leaders, tied)
+    # Of each item: how it would move what is in question.
+    along = np.dot(z, np.dot(covariance, z[leader] - z[other]))
+    chosen = _paired(value, along, leader, other)
+    first, second = _most_telling(value[chosen], z[chosen], covariance, along[chosen])
+    return np.array([chosen[first], chosen[second]])
 
 
 @compiled
@@ -103,35 +102,31 @@ def _highest(value: Array, count: int) -> IntArray:
 
 
 @compiled
-def _critical(
-    value: Array, own: Array, z: Array, seen: Array, leaders: IntArray, tied: bool
-) -> tuple[int, int]:
+def _critical(value: Array, z: Array, covariance: Array, leaders: IntArray, tied: bool) -> tuple[int, int]:
     """A leader and an item outside that are hardest to tell apart; before any vote the widest pair."""
     inside = np.zeros(z.shape[0], dtype=np.bool_)
     inside[leaders] = True
     least, leader, other = np.inf, 0, 1
     for a in leaders:
-        cross = np.dot(z, seen[a])
+        spread = widths_from(z, covariance, z[a])
         for b in range(z.shape[0]):
             if inside[b]:
                 continue
-            variance = max(own[a] + own[b] - 2.0 * cross[b], 1e-300)
-            hardness = -variance if tied else (value[a] - value[b]) / math.sqrt(variance)
+            width = max(spread[b], 1e-150)
+            hardness = -width if tied else (value[a] - value[b]) / width
             if hardness < least:
                 least, leader, other = hardness, a, b
     return leader, other
 
 
 @compiled
-def _most_telling(
-    value: Array, own: Array, z: Array, seen: Array, along: Array, chosen: IntArray
-) -> tuple[int, int]:
-    """The pair among the chosen of highest σ̇ (cᵀPΔz)² / (1 + σ̇ ΔzᵀPΔz)."""
-    most, first, second = -1.0, int(chosen[0]), int(chosen[1])
-    for i in range(chosen.shape[0]):
-        a = chosen[i]
-        for j in range(i + 1, chosen.shape[0]):
-            b = chosen[j]
+def _most_telling(value: Array, z: Array, covariance: Array, along: Array) -> tuple[int, int]:
+    """The pair among these items of highest σ̇ (cᵀPΔz)² / (1 + σ̇ ΔzᵀPΔz)."""
+    seen = np.dot(z, covariance)
+    own = (seen * z).sum(axis=1)
+    most, first, second = -1.0, 0, 1
+    for a in range(z.shape[0]):
+        for b in range(a + 1, z.shape[0]):
             cross = np.dot(seen[a], z[b])
             p = 1.0 / (1.0 + math.exp(value[b] - value[a]))
             slope = p * (1.0 - p)

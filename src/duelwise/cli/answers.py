@@ -44,10 +44,17 @@ def rank(
     with opened(store) as at, DecisionStream.open(at, stream) as target:
         found = target.rank(_chosen(group, ids), adjust=adjust or [], limit=limit, clustered=clustered)
     if as_json:
-        _print_json({"items": _plain(found.items), "settled": found.settled._asdict()})
+        bias = None if found.position_bias is None else found.position_bias._asdict()
+        _print_json({"items": _plain(found.items), "settled": found.settled._asdict(), "position_bias": bias})
         return
     columns = ("rank", "id", "utility", "low", "high", "rank_low", "rank_high", "probability_best")
     _print_table(columns, [[getattr(item, name) for name in columns] for item in found.items])
+    if found.position_bias is not None:
+        bias = found.position_bias
+        typer.echo(
+            f"Being shown on the left adds {bias.estimate:+.3g} ({bias.low:+.3g} to {bias.high:+.3g}) to a "
+            "utility; it is taken out."
+        )
     verdict = found.settled
     if verdict.settled:
         typer.echo(f"{verdict.leader} is settled as the best at level {verdict.level:.0%}.")

@@ -134,12 +134,18 @@ def derive(
 
 
 @app.command("stream-report")
-def stream_report(stream: StreamArgument, store: StoreOption = DEFAULT_STORE) -> None:
+def stream_report(
+    stream: StreamArgument,
+    clustered: Annotated[
+        bool, typer.Option("--clustered", help="Intervals that allow for sources whose votes are alike.")
+    ] = False,
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
     """Write what a stream has learned, from whom, and how sure it is, as JSON."""
     from duelwise.stream import DecisionStream
 
     with opened(store) as at, DecisionStream.open(at, stream) as target:
-        typer.echo(json.dumps(target.report().to_dict(), indent=2))
+        typer.echo(json.dumps(target.report(clustered=clustered).to_dict(), indent=2))
 
 
 @app.command()

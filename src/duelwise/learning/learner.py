@@ -234,7 +234,9 @@ class DuelingLearner:
             remembered = np.concatenate((x, predicted), 2) if self._remembers else None
             return Duel(round, arms, x[at, arms], predicted[at, arms], candidates=remembered)
         noise = noise_of(self.parts.select, self.noise, (round,), x.shape[1])[0]
-        arms, pair_x, pair_predicted = batch.choose(self._handle, x, predicted, noise)
+        # Without y a hundred thousand candidates are not copied: new memory is slow at first touch.
+        z = np.concatenate((x, predicted), axis=2) if predicted.shape[2] else x
+        arms, pair_x, pair_predicted = batch.choose(self._handle, x, predicted, z, noise)
         self._check_arms(arms, x.shape[1])
         return Duel(round, arms, pair_x, pair_predicted)
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qsl
 
 from msgspec import UNSET
 from msgspec.json import Decoder
 
-from duelwise.errors import InvalidInput, TooLarge, unknown_name
+from duelwise.errors import InvalidInput, TooLarge
 from duelwise.service import answer_schemas as schemas
 from duelwise.service.decoding import Names
 from duelwise.service.lanes import Lane
 from duelwise.service.problems import Reply
-from duelwise.service.routes import Call, Endpoint, json_reply
+from duelwise.service.routes import Call, Endpoint, json_reply, query_of
 from duelwise.service.schemas import CountAnswer
 from duelwise.service.service import Service
 from duelwise.service.settings import variable_of
@@ -114,7 +113,7 @@ class AnswerRoutes:
 
     async def items(self, call: Call) -> Reply:
         """A page of the catalogue: of a group, after an id."""
-        query = _query(call, ("group", "after", "limit"))
+        query = query_of(call, ("group", "after", "limit"))
         limit = _limit(query.get("limit"))
         lane = await self._service.streams.lane(call.name)
         catalogue = lane.stream.catalogue
@@ -139,7 +138,7 @@ class AnswerRoutes:
 
     async def votes(self, call: Call) -> Reply:
         """Every vote that counts: csv, parquet, jsonl, or preferences (prompt, chosen, rejected)."""
-        format = _query(call, ("format",)).get("format", "csv")
+        format = query_of(call, ("format",)).get("format", "csv")
         check_format(format)
         lane = await self._service.streams.lane(call.name)
         content = await self._service.streams.run(lambda: votes_as(lane.stream, format))
@@ -190,7 +189,9 @@ def chosen_of(candidates: Any, ids: Any, group: Any) -> Candidates | FromCatalog
 def rank_answer(found: Ranking) -> schemas.RankAnswer:
     verdict: dict[str, Any] = found.settled._asdict() | {"leaders": list(found.settled.leaders)}
     items = [schemas.RankedItem(**one._asdict()) for one in found.items]
-    return schemas.RankAnswer(items, schemas.Verdict(**verdict), list(found.adjusted))
+    side = found.position_bias
+    bias = None if side is None else schemas.PositionBias(*side)
+    return schemas.RankAnswer(items, schemas.Verdict(**verdict), list(found.adjusted), bias)
 
 
 def audit_answer(found: Audit) -> schemas.AuditAnswer:
@@ -216,15 +217,6 @@ def _record(item: schemas.ItemBody) -> dict[str, object]:
         "id": item.id, "features": item.features, "group": item.group, "post": item.post,
         "content": item.content,
     }  # fmt: skip
-
-
-def _query(call: Call, known: tuple[str, ...]) -> dict[str, str]:
-    """The parameters behind the question mark."""
-    given = dict(parse_qsl(call.body.decode("latin-1"), keep_blank_values=True))
-    for name in given:
-        if name not in known:
-            raise unknown_name("parameter", name, known)
-    return given
 
 
 def _limit(text: str | None) -> int:

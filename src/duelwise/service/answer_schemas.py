@@ -91,12 +91,22 @@ class Verdict(Struct):
     votes_high: int | None
 
 
+class PositionBias(Struct):
+    """What being shown on the left adds to a candidate's utility."""
+
+    estimate: float
+    standard_error: float
+    low: float
+    high: float
+
+
 class RankAnswer(Struct):
     """Items in order of rank."""
 
     items: list[RankedItem]
     settled: Verdict
     adjusted: list[str]
+    position_bias: PositionBias | None
 
 
 class BestAnswer(Struct):

@@ -171,7 +171,7 @@ def _candidates(offered: list[schemas.Candidate], lane: Lane) -> CandidateSet:
     if x.shape == (len(ids), len(names)) and len(set(ids)) == len(ids):
         return CandidateSet(x, ids)
     records = [{"id": one.id, "features": one.features} for one in offered]
-    return read_candidates(records, names, lane.stream.settings.encoder)
+    return read_candidates(records, names, lane.stream.encoder)
 
 
 def _check_ids(ids: Sequence[str]) -> None:

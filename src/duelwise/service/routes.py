@@ -11,13 +11,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from duelwise.errors import DuelwiseError, Overloaded
+from duelwise.errors import DuelwiseError, Overloaded, unknown_name
 from duelwise.service.auth import Guard, Role
 from duelwise.service.decoding import read_body
 from duelwise.service.problems import JSON_TYPE, Reply, refuse, respond
@@ -65,6 +66,15 @@ class Endpoint(NamedTuple):
 
 
 Perform = Callable[[Endpoint, Call], Coroutine[Any, Any, Reply | Response]]
+
+
+def query_of(call: Call, known: tuple[str, ...]) -> dict[str, str]:
+    """The parameters behind the question mark."""
+    given = dict(parse_qsl(call.body.decode("latin-1"), keep_blank_values=True))
+    for name in given:
+        if name not in known:
+            raise unknown_name("parameter", name, known)
+    return given
 
 
 def json_reply(content: object, status: int = 200) -> Reply:

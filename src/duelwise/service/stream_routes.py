@@ -10,10 +10,10 @@ from msgspec.json import Decoder
 from msgspec.structs import asdict
 from starlette.responses import Response, StreamingResponse
 
-from duelwise.errors import Forbidden, TooLarge
+from duelwise.errors import Forbidden, InvalidInput, TooLarge
 from duelwise.service import schemas
 from duelwise.service.problems import Reply
-from duelwise.service.routes import Call, Endpoint, json_reply
+from duelwise.service.routes import Call, Endpoint, json_reply, query_of
 from duelwise.service.service import Service, stream_answer
 from duelwise.service.settings import variable_of
 from duelwise.service.settings_schemas import DeriveBody, StreamBody, settings_in
@@ -45,7 +45,8 @@ class StreamRoutes:
             Endpoint("GET", "/v1/streams", self.list_all, "read", schemas.StreamsAnswer, (401, 403, 503),
                      filtered=True),
             Endpoint("GET", one, self.show, "read", schemas.StreamAnswer, LOOK, at_home=True),
-            Endpoint("GET", one + "/report", self.report, "read", Report, LOOK, at_home=True),
+            Endpoint("GET", one + "/report", self.report, "read", Report, (*LOOK, 422), at_home=True,
+                     query=("clustered",)),
             Endpoint("GET", one + "/export", self.export, "read", None, LOOK,
                      media_type="application/jsonl"),
             Endpoint("POST", one + "/expire", self.expire, "admin", schemas.CountAnswer, WRITE,
@@ -85,9 +86,12 @@ class StreamRoutes:
         return json_reply(await self._service.streams.run(lambda: stream_answer(lane)))
 
     async def report(self, call: Call) -> Reply:
-        """What the stream has learned, from whom, and how sure it is."""
+        """What the stream has learned, from whom, and how sure it is; `clustered`: sources may be alike."""
+        given = query_of(call, ("clustered",)).get("clustered", "false")
+        if given not in ("true", "false"):
+            raise InvalidInput(f"clustered is {given[:20]!r}; expected true or false.")
         lane = await self._service.streams.lane(call.name)
-        report = await self._service.streams.run(lane.stream.report)
+        report = await self._service.streams.run(lambda: lane.stream.report(clustered=given == "true"))
         return json_reply(report.to_dict())
 
     async def export(self, call: Call) -> Response:

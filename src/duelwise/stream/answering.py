@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +12,11 @@ from duelwise.answers import ranking, settled
 from duelwise.answers.belief import Posterior
 from duelwise.answers.clustering import clustered
 from duelwise.answers.ranking import win_probability
+from duelwise.answers.seeing import held_equal
 from duelwise.errors import InvalidInput, unknown_name
 from duelwise.stream.candidates import Candidates, Features, read_candidates, read_features
 from duelwise.stream.catalogue import Catalogue, check_offer
+from duelwise.stream.encoding import Encoder
 from duelwise.stream.operations import FromCatalogue
 from duelwise.stream.settings import StreamSettings
 from duelwise.stream.vote_table import VoteTable
@@ -28,6 +31,7 @@ class Sight(NamedTuple):
     settings: StreamSettings
     posterior: Posterior
     catalogue: Catalogue
+    encoder: Encoder
     predict: Callable[[Array], Array]  # (1, K, dx) → (1, K, dy)
     pending: int  # duels whose vote is out
 
@@ -65,6 +69,16 @@ class Ranking(NamedTuple):
     items: tuple[RankedItem, ...]
     settled: Verdict
     adjusted: tuple[str, ...]  # features that were held equal
+    position_bias: PositionBias | None  # taken out; None where the stream does not estimate it
+
+
+class PositionBias(NamedTuple):
+    """What being shown on the left adds to a candidate's utility; above answers are free of it."""
+
+    estimate: float
+    standard_error: float
+    low: float  # of the level's interval
+    high: float
 
 
 class Best(NamedTuple):
@@ -84,35 +98,49 @@ def rank(
 ) -> Ranking:
     """Candidates, or items of the catalogue, in order of utility; `adjust` names features held equal."""
     ids, z = features_of(sight, candidates)
-    columns = [_column(name, sight.settings.feature_names) for name in adjust]
-    ranked = ranking.rank(sight.posterior, z, adjust=columns, level=level, seed=sight.settings.seed)
-    shown = len(ids) if limit is None else min(limit, len(ids))
-    if shown < 1:
+    before = sight.settings.sides.columns
+    columns = [before + _column(name, sight.settings.feature_names) for name in adjust]
+    if limit is not None and limit < 1:
         raise InvalidInput(f"limit is {limit}; expected at least 1.")
-    held = z.copy()
-    held[:, columns] = 0.0
+    seed = sight.settings.seed
+    ranked = ranking.rank(sight.posterior, z, adjust=columns, level=level, seed=seed, shown=limit)
     columns_out = (
         ranked.utility, ranked.standard_error, ranked.low, ranked.high, ranked.rank, ranked.rank_low,
         ranked.rank_high, ranked.probability_best, ranked.beats_next,
     )  # fmt: skip
-    lines = zip(ranked.position[:shown].tolist(), *(c[:shown].tolist() for c in columns_out), strict=True)
+    lines = zip(ranked.position.tolist(), *(column.tolist() for column in columns_out), strict=True)
     items = tuple(
         RankedItem(str(ids[at]), *values, beats_next=None if np.isnan(beats) else beats)
         for at, *values, beats in lines
     )
-    return Ranking(items, _verdict(sight, ids, held, level), tuple(adjust))
+    verdict = _verdict(sight, held_equal(sight.posterior, columns), ids, z, level)
+    return Ranking(items, verdict, tuple(adjust), position_bias(sight.settings, sight.posterior, level=level))
+
+
+def position_bias(settings: StreamSettings, posterior: Posterior, *, level: float) -> PositionBias | None:
+    """What the side is worth, where the model knows sides."""
+    if not settings.position_bias:
+        return None
+    estimate, error = float(posterior.mean[0]), float(np.sqrt(posterior.covariance[0, 0]))
+    half = NormalDist().inv_cdf(0.5 + level / 2) * error
+    return PositionBias(estimate, error, estimate - half, estimate + half)
 
 
 def allowing_for_sources(sight: Sight, votes: VoteTable) -> Sight:
     """The same with intervals that allow for sources whose votes are alike."""
+    return sight._replace(posterior=wider_by_source(sight.posterior, votes))
+
+
+def wider_by_source(posterior: Posterior, votes: VoteTable) -> Posterior:
+    """What is known of Θ where votes of one source are alike."""
     names, numbers = votes.sources()
-    return sight._replace(posterior=clustered(sight.posterior, votes.dz, votes.outcome, numbers, len(names)))
+    return clustered(posterior, votes.dz, votes.outcome, numbers, len(names))
 
 
 def best(sight: Sight, candidates: Candidates | FromCatalogue = ALL) -> Best:
     """The item of highest utility, and the chance that it is the best."""
     ids, z = features_of(sight, candidates)
-    ranked = ranking.rank(sight.posterior, z, seed=sight.settings.seed)
+    ranked = ranking.rank(sight.posterior, z, seed=sight.settings.seed, shown=1)
     return Best(ids[int(ranked.position[0])], float(ranked.probability_best[0]))
 
 
@@ -122,7 +150,7 @@ def chance(sight: Sight, first: Features | str, second: Features | str) -> float
 
 
 def features_of(sight: Sight, candidates: Candidates | FromCatalogue) -> tuple[Sequence[str], Array]:
-    """Ids and z (K, d), y where it is known and else as φ̂ predicts it."""
+    """Ids and z (K, d) on no side, y where it is known and else as φ̂ predicts it."""
     if isinstance(candidates, FromCatalogue):
         catalogue = sight.catalogue
         if candidates.ids is not None:
@@ -133,15 +161,16 @@ def features_of(sight: Sight, candidates: Candidates | FromCatalogue) -> tuple[S
         ids: Sequence[str] = offered.ids
         x, y, known = offered.x, offered.y, offered.known
     else:
-        read = read_candidates(candidates, sight.settings.context_names, sight.settings.encoder)
+        read = read_candidates(candidates, sight.settings.context_names, sight.encoder)
         ids = [str(k) for k in range(len(read.x))] if read.ids is None else read.ids
         x, y, known = read.x, None, None
+    unshown = sight.settings.sides.unshown(x)
     if sight.settings.post_dim == 0:
-        return ids, x
+        return ids, unshown
     predicted = sight.predict(x[None])[0]
     if y is not None and known is not None:
         predicted = np.where(known[:, None], y, predicted)
-    return ids, np.concatenate((x, predicted), axis=1)
+    return ids, np.concatenate((unshown, predicted), axis=1)
 
 
 def _one(sight: Sight, item: Features | str) -> Array:
@@ -149,16 +178,16 @@ def _one(sight: Sight, item: Features | str) -> Array:
         kept = sight.catalogue.item(item)
         x, y = kept.x, kept.y
     else:
-        x = read_features(item, sight.settings.context_names, "the item", sight.settings.encoder)
+        x = read_features(item, sight.settings.context_names, "the item", sight.encoder)
         y = None
     if y is None:
         y = sight.predict(x[None, None])[0, 0]
-    return np.concatenate((x, y))
+    return np.concatenate((sight.settings.sides.unshown(x), y))
 
 
-def _verdict(sight: Sight, ids: Sequence[str], z: Array, level: float) -> Verdict:
+def _verdict(sight: Sight, posterior: Posterior, ids: Sequence[str], z: Array, level: float) -> Verdict:
     top = min(sight.settings.top, len(ids) - 1)
-    found = settled.settled(sight.posterior, z, level=level, top=top, out=sight.pending)
+    found = settled.settled(posterior, z, level=level, top=top, out=sight.pending)
     leaders = tuple(str(ids[k]) for k in found.leaders.tolist())
     return Verdict(
         level, found.settled, leaders[0], leaders,

@@ -34,10 +34,10 @@ class Asking:
             return duel_of(asked, repeated=True)
         wanted = self._wanted(ask.votes_wanted)
         self._record.fold_so_far()
-        inputs = self._record.folded.inputs
         choices = Choices(offered.x, offered.y, offered.known)
         choice = self._chooser.choose(self._record.folded, choices, self._record.writer.rounds)
-        bounds = inputs.offered(offered.x[None])
+        columns = self._record.settings.sides.columns
+        bounds = None if choice.offer.bounds is None else choice.offer.bounds[0, :, columns:]
         arms: list[int] = choice.arms.tolist()
         ids = None if offered.ids is None else [offered.ids[arm] for arm in arms]
         round = self._record.writer.next_round()
@@ -55,12 +55,14 @@ class Asking:
             candidates=offered.x if self._record.settings.keep_candidates else None,
             candidate_ids=offered.ids if self._record.settings.keep_candidates else None,
             offered=digest,
-            bounds=None if bounds is None else bounds[0],
+            bounds=bounds,
             fallback=choice.fallback,
             wanted=None if wanted == 1 else wanted,
         )
         self._record.append_asked(asked, ask.event_id)
-        return duel_of(asked, repeated=False)._replace(clamped=self._clamped(offered.x))
+        return duel_of(asked, repeated=False)._replace(
+            clamped=self._clamped(choice.offer.beyond[0, columns:])
+        )
 
     def import_past(self, duel: Import) -> Receipt:
         """Record a duel that was decided elsewhere, with its vote."""
@@ -81,7 +83,7 @@ class Asking:
             tag=tickets.new_tag(self._record.writer.stream.uid, round, self._record.at),
             arms=np.array([0, 1]),
             x=x,
-            predicted=self._record.folded.inputs.predict(x[None])[0],
+            predicted=self._record.folded.predict(x[None])[0],
             swapped=False,
             model_version=self._record.folded.seq,
             y=y,
@@ -97,7 +99,7 @@ class Asking:
         sides = (("left", duel.left, duel.left_context), ("right", duel.right, duel.right_context))
         for side, (name, features, context) in enumerate(sides):
             owner = f"the {name} candidate"
-            x[side] = read_features(features, settings.context_names, owner, settings.encoder)
+            x[side] = read_features(features, settings.context_names, owner, self._record.folded.encoder)
             y[side] = read_features(context, settings.post_names, f"{owner}'s context")
         return x, y
 
@@ -110,16 +112,16 @@ class Asking:
             )
         return wanted
 
-    def _clamped(self, x: Array) -> tuple[str, ...]:
-        """The features of which some candidate of x (K, dx) lies beyond the range."""
-        beyond = np.flatnonzero(self._record.folded.inputs.beyond(x[None])[0]).tolist()
-        return tuple(self._record.settings.context_names[feature] for feature in beyond)
+    def _clamped(self, beyond: IntArray) -> tuple[str, ...]:
+        """The features of which some candidate lies beyond the range: how many do (dx,)."""
+        names = self._record.settings.context_names
+        return tuple(names[feature] for feature in np.flatnonzero(beyond).tolist())
 
     def _offered(self, ask: Ask) -> CandidateSet:
         """Candidates as given, or those of the catalogue."""
         chosen, catalogue = ask.candidates, self._record.folded.catalogue
         if not isinstance(chosen, FromCatalogue):
-            return read_candidates(chosen, self._record.settings.context_names, self._record.settings.encoder)
+            return read_candidates(chosen, self._record.settings.context_names, self._record.folded.encoder)
         if chosen.ids is not None:
             check_ids(chosen.ids)
             offered = catalogue.some(chosen.ids)

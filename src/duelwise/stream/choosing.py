@@ -9,7 +9,7 @@ import numpy as np
 from duelwise.answers.settling import MOST_AHEAD
 from duelwise.errors import CannotChoose
 from duelwise.learning.core.batch import all_finite
-from duelwise.learning.scaling import ScaledLearner
+from duelwise.learning.scaling import Offer
 from duelwise.randomness import RoundDraws
 from duelwise.stream.folding import Folded
 from duelwise.stream.settings import StreamSettings
@@ -17,6 +17,7 @@ from duelwise.types import Array, BoolArray, Duel, IntArray
 
 
 class Choice(NamedTuple):
+    offer: Offer
     arms: IntArray  # (2,)
     predicted: Array  # (2, dy)
     swapped: bool
@@ -47,37 +48,44 @@ class Chooser:
 
     def choose(self, folded: Folded, offered: Choices, round: int) -> Choice:
         """A pair of two different candidates."""
-        learner, x = folded.inputs, offered.x
+        x, offer = offered.x, folded.measure(offered.x)
         side, chance, one, other = self._draws.at(round)[0].tolist()
         count = len(x)
         pairs = count * (count - 1) / 2  # each is drawn alike
         first = int(one * count)
         drawn = np.array([first, (first + 1 + int(other * (count - 1))) % count])
-        chosen = self._settling(folded, offered) if self._settles else _sound_choice(learner, x)
+        chosen = self._settling(folded, offered, offer) if self._settles else _sound_choice(folded, offer)
         if chosen is None:
             probability = 1 / pairs if self._share else None
-            return Choice(drawn, learner.predict(x[None])[0, drawn], side < 0.5, probability, fallback=True)
+            return Choice(
+                offer, drawn, folded.predict(x[None])[0, drawn], side < 0.5, probability, fallback=True
+            )
         arms, predicted = chosen.arms[0], chosen.predicted[0]
         if self._share == 0:
-            return Choice(arms, predicted, side < 0.5, None)
+            return Choice(offer, arms, predicted, side < 0.5, None)
         if chance < self._share and set(drawn.tolist()) != set(arms.tolist()):
-            return Choice(drawn, learner.predict(x[None])[0, drawn], side < 0.5, self._share / pairs)
-        return Choice(arms, predicted, side < 0.5, 1 - self._share + self._share / pairs)
+            return Choice(offer, drawn, folded.predict(x[None])[0, drawn], side < 0.5, self._share / pairs)
+        return Choice(offer, arms, predicted, side < 0.5, 1 - self._share + self._share / pairs)
 
-    def _settling(self, folded: Folded, offered: Choices) -> Duel:
+    def _settling(self, folded: Folded, offered: Choices, offer: Offer) -> Duel:
         """The pair that helps most to settle who is best."""
-        predicted = folded.inputs.predict(offered.x[None])[0]
-        z = np.concatenate((offered.x, offered.expected(predicted)), axis=1)
+        predicted = folded.inputs.predict_units(offer.units)[0]
+        z = beside(offer.x[0], offered.expected(predicted))
         arms = folded.believing.settling_pair(z, folded.duels.differences(MOST_AHEAD), top=self._top)
         return Duel(folded.learner.round, arms[None], offered.x[None, arms], predicted[None, arms])
 
 
-def _sound_choice(learner: ScaledLearner, x: Array) -> Duel | None:
+def beside(x: Array, y: Array) -> Array:
+    """z (K, d) of x (K, dx) and y (K, dy); a large x without y is not copied."""
+    return np.concatenate((x, y), axis=1) if y.shape[1] else x
+
+
+def _sound_choice(folded: Folded, offer: Offer) -> Duel | None:
     """The learner's choice; None where numbers beyond all bounds have left it without one."""
     try:
-        chosen = learner.choose(x[None])
+        chosen = folded.inputs.choose_from(offer)
     except CannotChoose:
         return None
-    state = learner.learner
+    state = folded.learner
     known = (chosen.predicted, state.theta, state.served_geometry.inverse, state.arrived_geometry.inverse)
     return chosen if all(map(all_finite, known)) else None

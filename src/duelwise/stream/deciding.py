@@ -19,6 +19,7 @@ from duelwise.stream.events import (
     ClockConfirmed,
     ItemsPut,
     ItemsWithdrawn,
+    Projected,
     Recorded,
     SourceHeld,
     SourceReleased,
@@ -103,6 +104,11 @@ class Batch:
     def put_items(self, put: ItemsPut) -> None:
         """Record items that are new or have changed."""
         self._record.append(put, NO_ROUND, None)
+
+    def keep_projections(self, fitted: Sequence[Projected]) -> None:
+        """Record projections that were fitted to items."""
+        for projected in fitted:
+            self._record.append(projected, NO_ROUND, None)
 
     def withdraw_items(self, ids: Sequence[str]) -> None:
         """Record that these items are offered no longer."""

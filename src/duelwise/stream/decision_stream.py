@@ -12,7 +12,7 @@ from typing import Self, cast
 from duelwise.errors import Conflict, DuelwiseError
 from duelwise.storage import Store, TicketRow, open_store
 from duelwise.stream import editing, events, tickets
-from duelwise.stream.answering import ALL
+from duelwise.stream.answering import ALL, wider_by_source
 from duelwise.stream.candidates import Candidates, PartialFeatures, check_stream_name
 from duelwise.stream.events import Asked, Recorded
 from duelwise.stream.group_commit import MOST_AT_ONCE, GroupCommit
@@ -238,9 +238,13 @@ class DecisionStream(StreamAnswers):
         with self._replica.lock:
             return {**self._replica.folded.ledger.counts}
 
-    def report(self) -> Report:
-        """Everything worth watching, level with the log."""
+    def report(self, *, clustered: bool = False) -> Report:
+        """Everything worth watching, level with the log.
+
+        `clustered` allows for sources whose votes are alike in all intervals; it reads the whole log.
+        """
         replica = self._replica
+        allowing = partial(wider_by_source, votes=self.votes()) if clustered else None
         with replica.lock:
             replica.refresh()
             low = self._store.tickets(replica.row.id, [vote.round for vote in replica.folded.ledger.lowest])
@@ -251,6 +255,7 @@ class DecisionStream(StreamAnswers):
                 at=replica.clock(),
                 read_only=replica.read_only,
                 problem=replica.background.problem,
+                allowing=allowing,
             )
 
     def ticket(self, ticket: str) -> Ticket:

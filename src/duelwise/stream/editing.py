@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from duelwise.stream.catalogue import check_ids
-from duelwise.stream.items import Put, chunks, news, read_items, records_of
+from duelwise.stream.events import ItemsPut
+from duelwise.stream.items import Put, Record, chunks, features_by_id, news, read_items, records_of
+from duelwise.stream.projections import FITTED_TO
 from duelwise.stream.replica import Replica
 
 
 def put_items(replica: Replica, items: object) -> Put:
     """Add items or change them; all are checked before the first is recorded."""
-    settings = replica.settings
-    checked = [read_items(some, settings) for some in chunks(records_of(items, settings))]
+    checked = _checked(replica, records_of(items, replica.settings))
     total = Put(0, 0, 0)
     for put in checked:
         with replica.lock, replica.batch() as batch:
@@ -21,6 +22,27 @@ def put_items(replica: Replica, items: object) -> Put:
                 batch.put_items(new)
         total = Put(*(a + b for a, b in zip(total, counts, strict=True)))
     return total
+
+
+def _checked(replica: Replica, records: Sequence[Record]) -> list[ItemsPut]:
+    """Items as columns; a projection that waits for its first items is fitted to these, and recorded."""
+    settings = replica.settings
+    while True:
+        with replica.lock:
+            replica.refresh()
+            encoder = replica.folded.encoder
+        fits = encoder.fit(features_by_id(records[:FITTED_TO]))
+        fitted = encoder
+        for fit in fits:
+            fitted = fitted.fitted(fit)
+        checked = [read_items(some, settings, fitted) for some in chunks(records)]
+        if not fits:
+            return checked
+        with replica.lock, replica.batch() as batch:
+            others_first = any(fit.name not in replica.folded.encoder.to_fit for fit in fits)
+            if not others_first:
+                batch.keep_projections(fits)
+                return checked
 
 
 def withdraw_items(replica: Replica, ids: Sequence[str]) -> int:

@@ -124,6 +124,15 @@ class ItemsWithdrawn(NamedTuple):
     round: int = NO_ROUND
 
 
+class Projected(NamedTuple):
+    """From here on vectors of this feature are projected so: fitted to the items that came first."""
+
+    name: str
+    centre: Array  # (length,)
+    axes: Array  # (length, dim)
+    round: int = NO_ROUND
+
+
 class SourceHeld(NamedTuple):
     """The votes of a source do not count until it is released; a rebuild takes out what was learned."""
 
@@ -171,6 +180,7 @@ Event = (
     | Ranged
     | ItemsPut
     | ItemsWithdrawn
+    | Projected
     | SourceHeld
     | SourceReleased
     | SourcesWeighed
@@ -189,6 +199,7 @@ KINDS: dict[str, Callable[..., Event]] = {
     "clock_confirmed": ClockConfirmed,
     "items_put": ItemsPut,
     "items_withdrawn": ItemsWithdrawn,
+    "projected": Projected,
     "source_held": SourceHeld,
     "source_released": SourceReleased,
     "sources_weighed": SourcesWeighed,
@@ -197,12 +208,12 @@ KINDS: dict[str, Callable[..., Event]] = {
 REWRITING = ("retracted", "rebuilt", "source_held", "source_released", "sources_weighed")
 """Kinds that say what a fold leaves out."""
 
-OF_ITEMS = ("items_put", "items_withdrawn")
-"""Kinds that make the catalogue."""
+OF_ITEMS = ("items_put", "items_withdrawn", "projected")
+"""Kinds that make the catalogue, and the projections of its vectors."""
 
 _NAMES = {made: name for name, made in KINDS.items()}
 _INTEGERS = ("arms", "fresh")
-_FLOATS = ("x", "predicted", "y", "candidates", "bounds", "centre", "half", "reach")
+_FLOATS = ("x", "predicted", "y", "candidates", "bounds", "centre", "half", "reach", "axes")
 _ARRAYS = frozenset(_INTEGERS + _FLOATS)
 
 

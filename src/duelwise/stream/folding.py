@@ -10,7 +10,7 @@ import numpy as np
 
 from duelwise.errors import StorageFailure
 from duelwise.learning.learner import DuelingLearner, Learned
-from duelwise.learning.scaling import Ranges, Ranging, ScaledLearner
+from duelwise.learning.scaling import Offer, Ranges, Ranging, ScaledLearner
 from duelwise.storage import SnapshotRow, Store, pack, unpack
 from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
 from duelwise.stream.believing import Believing
@@ -24,6 +24,7 @@ from duelwise.stream.events import (
     ItemsPut,
     ItemsWithdrawn,
     Observed,
+    Projected,
     Ranged,
     Rebuilt,
     Recorded,
@@ -41,10 +42,11 @@ from duelwise.stream.ledger import Ledger
 from duelwise.stream.open_duels import Heard, LearnedVote, OpenDuels
 from duelwise.stream.progress import watched
 from duelwise.stream.settings import StreamSettings
-from duelwise.types import Contexts, Duel, IntArray, Votes
+from duelwise.types import Array, Contexts, Duel, IntArray, Votes
 
 RUN: IntArray = np.zeros(1, dtype=np.int64)  # a stream is one run
 SHARE = "learner."
+KEPT_FROM = 1000  # candidates: what was measured of fewer is not worth keeping
 BYTES_PER_TICKET = 400  # of an open ticket in the ledger
 
 logger = logging.getLogger("duelwise.stream")
@@ -56,10 +58,11 @@ class Folded:
     def __init__(self, settings: StreamSettings, *, leaving_out: LeftOut = NOTHING_LEFT_OUT) -> None:
         self.settings = settings
         self.inputs: ScaledLearner = settings.start_scaled()
-        self.believing = Believing(settings.context_dim + settings.post_dim)
-        self.duels = OpenDuels(settings.context_dim + settings.post_dim)
-        self.catalogue = Catalogue(settings)
+        self.believing = Believing(settings.model_dim)
+        self.duels = OpenDuels(settings)
+        self.catalogue, self.encoder = Catalogue(settings), settings.encoder
         self.ledger = Ledger()
+        self._measured: tuple[Array, Ranges, Offer] | None = None  # the latest large offer
         self.on_learned: Callable[[LearnedVote], None] | None = None  # for whoever walks a log
         self.seq: int = 0
         self.restored_from: int = 0  # the snapshot it started from
@@ -71,6 +74,20 @@ class Folded:
     def learner(self) -> DuelingLearner:
         """The learner behind its ranges: all its numbers are in their units."""
         return self.inputs.learner
+
+    def predict(self, x: Array) -> Array:
+        """(R, K, dy) what φ̂ expects of candidates x (R, K, dx) that are on no side."""
+        return self.inputs.predict(self.settings.sides.unshown(x))
+
+    def measure(self, x: Array) -> Offer:
+        """Candidates x (K, dx) on no side, as the learner sees them; a large catalogue is measured once."""
+        kept, ranges = self._measured, self.inputs.ranges
+        if kept is not None and kept[0] is x and kept[1] is ranges:
+            return kept[2]
+        offer = self.inputs.measure(self.settings.sides.unshown(x)[None])
+        if len(x) >= KEPT_FROM:
+            self._measured = x, ranges, offer
+        return offer
 
     def apply(self, recorded: Recorded) -> None:
         """The next event of the log: serve, observe, tell, forget; never choose."""
@@ -99,6 +116,8 @@ class Folded:
             self._serve_nothing(event.round)
         elif isinstance(event, ItemsPut | ItemsWithdrawn):
             self.catalogue.take(event)
+        elif isinstance(event, Projected):
+            self.encoder = self.encoder.fitted(event)
         elif isinstance(event, SourceHeld | SourceReleased):
             self.left_out = self.left_out.after(recorded)
             self.ledger.unlearning_since = recorded.seq
@@ -127,8 +146,10 @@ class Folded:
         if asked.round in self._unserved:
             self._serve_nothing(asked.round)
             return
-        offered = None if asked.bounds is None else asked.bounds[None]
-        pair = (asked.arms[None], asked.x[None], asked.predicted[None])
+        sides = self.settings.sides
+        offered = None if asked.bounds is None else sides.unshown(asked.bounds)[None]
+        x = sides.shown(asked.x, swapped=asked.swapped)
+        pair = (asked.arms[None], x[None], asked.predicted[None])
         self.inputs.serve(Duel(asked.round, *pair, offered, asked.wanted or 1))
         self.duels.ask(asked)
         if asked.y is not None:
@@ -140,7 +161,7 @@ class Folded:
             return
         if observed.x is not None and observed.fresh is not None:
             fresh = np.where(observed.fresh.astype(np.bool_), observed.y, np.nan)
-            self.inputs.teach(RUN, observed.x[None], fresh[None])
+            self.inputs.teach(RUN, self.settings.sides.unshown(observed.x[None]), fresh[None])
             return
         self.duels.observe(observed.round, observed.y)
         fresh = np.where(self.learner.known_context(0, observed.round), np.nan, observed.y)
@@ -173,7 +194,7 @@ class Folded:
         """A duel whose record was cut, or that is taken out, still counts its round."""
         if round < 0:
             return
-        x = np.full((1, 2, self.settings.context_dim), np.nan)
+        x = np.full((1, 2, self.inputs.context_dim), np.nan)
         y = np.full((1, 2, self.settings.post_dim), np.nan)
         self.inputs.serve(Duel(round, np.array([[0, 1]]), x, y))
         self.inputs.forget(0, round)
@@ -212,9 +233,12 @@ class Folded:
         self.seq = self.restored_from = snapshot.seq
 
     def read_catalogue(self, log: Log) -> None:
-        """Items are not in snapshots: they are read from the events that made them."""
+        """Items and projections are not in snapshots: they are read from the events that made them."""
         for recorded in log.of_kinds(OF_ITEMS, upto=self.seq):
-            self.catalogue.take(recorded.event)
+            if isinstance(recorded.event, Projected):
+                self.encoder = self.encoder.fitted(recorded.event)
+            else:
+                self.catalogue.take(recorded.event)
 
 
 def _one(round: int) -> IntArray:

@@ -19,6 +19,7 @@ from duelwise.stream.events import (
     ItemsPut,
     ItemsWithdrawn,
     Observed,
+    Projected,
     Ranged,
     Rebuilt,
     Recorded,
@@ -44,6 +45,8 @@ class History:
         self.tickets: dict[int, TicketRow] = {}
         self.rounds = 0
         self._named: set[str] = set()
+        self._items: set[str] = set()
+        self._encoder = settings.encoder
 
     def take(self, recorded: Recorded) -> str | None:
         """Go one event on; returns why it cannot have happened, and then it is passed over."""
@@ -62,6 +65,12 @@ class History:
             self.tickets[event.round] = after
         if isinstance(event, Asked) or (isinstance(event, Cut) and event.round != NO_ROUND):
             self.rounds = event.round + 1
+        if isinstance(event, ItemsPut):
+            self._items.update(event.ids)
+        elif isinstance(event, ItemsWithdrawn):
+            self._items.difference_update(event.ids)
+        elif isinstance(event, Projected):
+            self._encoder = self._encoder.fitted(event)
         if recorded.event_id is not None:
             self._named.add(recorded.event_id)
         return None
@@ -93,8 +102,10 @@ class History:
             return f"has the sources {event.sources!r:.80} of {event.votes!r:.40} votes"
         if isinstance(event, ItemsPut):
             return self._wrong_items(event)
-        if isinstance(event, ItemsWithdrawn) and not _are_names(event.ids, None):
-            return f"has the ids {event.ids!r:.80}"
+        if isinstance(event, ItemsWithdrawn):
+            return self._wrong_withdrawal(event)
+        if isinstance(event, Projected):
+            return self._wrong_projection(event)
         if isinstance(event, Rebuilt) and not _is_whole(event.upto, least=0, most=recorded.seq - 1):
             return f"rebuilds up to event {event.upto!r:.80}"
         if isinstance(event, Ranged):
@@ -104,7 +115,7 @@ class History:
         return None
 
     def _wrong_ranges(self, ranged: Ranged) -> str | None:
-        dim = self._settings.context_dim + self._settings.post_dim
+        dim = self._settings.model_dim
         for name in ("centre", "half", "reach"):
             values: object = getattr(ranged, name)
             if not isinstance(values, np.ndarray) or cast("AnyArray", values).shape != (dim,):
@@ -164,6 +175,24 @@ class History:
             if wrong is None and values is not None and len(values) != len(put.ids):
                 wrong = f"has {len(values)} {name} of {len(put.ids)} items"
         return wrong
+
+    def _wrong_withdrawal(self, withdrawn: ItemsWithdrawn) -> str | None:
+        if not _are_names(withdrawn.ids, None):
+            return f"has the ids {withdrawn.ids!r:.80}"
+        absent = [id for id in withdrawn.ids if id not in self._items]
+        return f"withdraws the item {absent[0]!r:.80}, which is not there" if absent else None
+
+    def _wrong_projection(self, projected: Projected) -> str | None:
+        waiting = self._encoder.to_fit
+        if projected.name not in waiting:
+            return f"fits the projection of {projected.name!r:.80}, which waits for none"
+        length, dim = waiting[projected.name][:2]
+        for name, values, shape in (
+            ("centre", projected.centre, (length,)), ("axes", projected.axes, (length, dim)),
+        ):  # fmt: skip
+            if values.shape != shape or not np.isfinite(values).all():
+                return f"has {name} of shape {values.shape} where {shape} finite numbers are expected"
+        return None
 
     def _wrong_array(
         self, name: str, values: AnyArray | None, columns: int, *, rows: int = 2, largest: float = LARGEST

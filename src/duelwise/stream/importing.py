@@ -36,7 +36,7 @@ def import_duels(
     """
     total = 0
     for number, duel in read_duels(path, stream.settings):
-        _check(duel, stream.settings, f"{path.name}, line {number}")
+        _check(duel, stream, f"{path.name}, line {number}")
         total += 1
     new = done = 0
     duels = read_duels(path, stream.settings)
@@ -110,12 +110,13 @@ def _number(text: str | None, column: str, where: str) -> float:
         raise InvalidInput(f"{where}: the column {column!r} holds {text!r}; expected a number.") from error
 
 
-def _check(duel: Import, settings: StreamSettings, where: str) -> None:
+def _check(duel: Import, stream: DecisionStream, where: str) -> None:
+    settings = stream.settings
     try:
         for side in ("left", "right"):
             features = cast("Features", getattr(duel, side))
             context = cast("Features", getattr(duel, f"{side}_context"))
-            read_features(features, settings.context_names, f"the {side} candidate")
+            read_features(features, settings.context_names, f"the {side} candidate", stream.encoder)
             read_features(context, settings.post_names, f"the {side} candidate's context")
     except InvalidInput as error:
         raise InvalidInput(f"{where}: {error} Nothing was imported.") from error

@@ -15,6 +15,7 @@ from duelwise.errors import InvalidInput, require
 from duelwise.storage import JSON
 from duelwise.stream.candidates import check_name, read_rows
 from duelwise.stream.catalogue import Catalogue
+from duelwise.stream.encoding import Encoder
 from duelwise.stream.events import ItemsPut
 from duelwise.stream.settings import StreamSettings
 
@@ -33,7 +34,7 @@ class Put(NamedTuple):
     same: int
 
 
-def read_items(records: Sequence[Record], settings: StreamSettings) -> ItemsPut:
+def read_items(records: Sequence[Record], settings: StreamSettings, encoder: Encoder) -> ItemsPut:
     """Check records {"id", "features", "group"?, "post"?, "content"?} and turn them into columns."""
     ids = [_id(record, number) for number, record in enumerate(records)]
     if len(set(ids)) != len(ids):
@@ -43,16 +44,14 @@ def read_items(records: Sequence[Record], settings: StreamSettings) -> ItemsPut:
         [record.get("features") for record in records],
         settings.context_names,
         lambda i: f"item {ids[i]!r}",
-        settings.encoder,
+        encoder,
     )
     known = [record.get("post") is not None for record in records]
     y = None
     if any(known):
         nothing = [0.0] * settings.post_dim
         rows = [record["post"] if has else nothing for record, has in zip(records, known, strict=True)]
-        y = read_rows(
-            rows, settings.post_names, lambda i: f"item {ids[i]!r}, known after serving", settings.encoder
-        )
+        y = read_rows(rows, settings.post_names, lambda i: f"item {ids[i]!r}, known after serving", encoder)
     groups = [_group(record, id) for record, id in zip(records, ids, strict=True)]
     contents = [_content(record, id) for record, id in zip(records, ids, strict=True)]
     return ItemsPut(
@@ -60,6 +59,12 @@ def read_items(records: Sequence[Record], settings: StreamSettings) -> ItemsPut:
         groups if any(group is not None for group in groups) else None,
         contents if any(content is not None for content in contents) else None,
     )  # fmt: skip
+
+
+def features_by_id(records: Sequence[object]) -> list[tuple[str, object]]:
+    """Id and features of records that are not checked yet."""
+    named = [cast("Record", record) for record in records if isinstance(record, Mapping)]
+    return [(str(record.get("id")), record.get("features")) for record in named]
 
 
 def news(put: ItemsPut, catalogue: Catalogue) -> tuple[ItemsPut | None, Put]:

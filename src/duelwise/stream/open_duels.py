@@ -9,6 +9,7 @@ import numpy as np
 
 from duelwise.storage import JSON
 from duelwise.stream.events import Asked
+from duelwise.stream.settings import StreamSettings
 from duelwise.types import Array, Snapshot
 
 SHARE = "duels."
@@ -36,14 +37,14 @@ class LearnedVote(NamedTuple):
 class OpenDuels:
     """z (2, d) of each pair, and its votes in the order in which they came."""
 
-    def __init__(self, dim: int) -> None:
-        self._dim = dim
+    def __init__(self, settings: StreamSettings) -> None:
+        self._dim, self._sides = settings.model_dim, settings.sides
         self._z: dict[int, Array] = {}
         self._heard: dict[int, list[Heard]] = {}
 
     def ask(self, asked: Asked) -> None:
         y = asked.predicted if asked.y is None else asked.y
-        self._z[asked.round] = np.concatenate((asked.x, y), axis=1)
+        self._z[asked.round] = np.concatenate((self._sides.shown(asked.x, swapped=asked.swapped), y), axis=1)
 
     def observe(self, round: int, y: Array) -> None:
         """Take over what is known of y (2, dy); NaN where it is not."""

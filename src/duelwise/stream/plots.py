@@ -43,7 +43,9 @@ def chart(
     options = _safe({"responsive": True, "displayModeBar": False})
     return (
         f'<div id="{name}" class="chart" role="img" aria-label="{_attribute(title)}"></div>'
-        f'<script>Plotly.newPlot("{name}", {figure}, {options})</script>'
+        # Drawn when the page is laid out: before its neighbours are there a chart would be too wide.
+        f'<script>addEventListener("DOMContentLoaded", () => Plotly.newPlot("{name}", {figure}, {options}))'
+        "</script>"
     )
 
 

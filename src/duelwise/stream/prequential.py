@@ -48,14 +48,14 @@ def walk(
     leaving_out = left_out(log.of_kinds(REWRITING, upto=log.head))
     retracted = leaving_out._replace(distrusted=frozenset())  # whom the stream distrusts it foresees too
     folded = Folded(settings, leaving_out=leaving_out)
-    pairs = OpenDuels(settings.context_dim + settings.post_dim)  # of all duels: none is closed
+    pairs = OpenDuels(settings)  # of all duels: none is closed
     asked: dict[int, Asked] = {}
     favourite: dict[int, int] = {}
     looks: list[_Look] = []
 
     def seen(round: int) -> Array:
         """(2, d) the pair as the recipe learns from it."""
-        return pairs.pair(round) if folded.learner.rules.observed else _expected(asked[round])
+        return pairs.pair(round) if folded.learner.rules.observed else _expected(asked[round], settings)
 
     for recorded in log.events(after=0, upto=log.head):
         event = recorded.event
@@ -74,7 +74,7 @@ def walk(
             looks.append(_Look(recorded.seq, event, chance, float(answered), won))
         folded.apply(recorded)
     seq, told, chance, answered, won = zip(*looks, strict=True) if looks else ((),) * 5
-    shape = len(looks), 2, settings.context_dim + settings.post_dim
+    shape = len(looks), 2, settings.model_dim
     return Walked(
         log=log,
         leaving_out=leaving_out,
@@ -125,14 +125,14 @@ def posterior_chances(folded: Folded, z: Array) -> Array:
     return 1.0 / (1.0 + np.exp(-(apart @ posterior.mean) / np.sqrt(1.0 + np.pi * variance / 8.0)))
 
 
-def _expected(duel: Asked) -> Array:
+def _expected(duel: Asked, settings: StreamSettings) -> Array:
     """(2, d) the pair as φ̂ expected it when it was served."""
-    return np.concatenate((duel.x, duel.predicted), axis=1)
+    return np.concatenate((settings.sides.shown(duel.x, swapped=duel.swapped), duel.predicted), axis=1)
 
 
 def _favourite(folded: Folded, x: Array) -> int:
     """The position of the candidate of highest utility by Θ̂: x (K, dx)."""
-    z = np.concatenate((x, folded.inputs.predict(x[None])[0]), axis=1)
+    z = np.concatenate((folded.settings.sides.unshown(x), folded.predict(x[None])[0]), axis=1)
     return int((_units(folded, z) @ folded.learner.theta[0]).argmax())
 
 

@@ -9,7 +9,9 @@ import numpy as np
 from duelwise.stream.events import (
     Asked,
     Imputed,
+    ItemsPut,
     Observed,
+    Projected,
     Ranged,
     Rebuilt,
     Recorded,
@@ -37,7 +39,8 @@ def relive(
 
     `folded` is the new stream's state: it is level with the last event given out.
     """
-    settled = ranges_of_log(folded.inputs, old, features, context)
+    sides = folded.settings.sides
+    settled = ranges_of_log(folded.inputs, old, lambda x: sides.unshown(features(x)), context)
     if settled is not None:
         new = Recorded(1, old[0].at, settled)
         folded.apply(new)
@@ -53,6 +56,10 @@ def relive(
             continue
         elif isinstance(event, Observed | Imputed):
             event = event._replace(y=np.array(context(event.y), dtype=np.float64))
+        elif isinstance(event, Projected) and event.name not in folded.encoder.to_fit:
+            continue
+        elif isinstance(event, ItemsPut):
+            event = _items_anew(event, features, context)
         elif isinstance(event, SourcesWeighed) and folded.settings.sources == "equal":
             continue
         elif isinstance(event, Retracted) and event.vote is not None:
@@ -73,13 +80,23 @@ def _asked_anew(asked: Asked, folded: Folded, features: Change, context: Change)
     return asked._replace(
         x=x,
         y=_known_at_once(asked, context, settings=folded.settings),
-        predicted=folded.inputs.predict(x[None])[0],
+        predicted=folded.predict(x[None])[0],
         model_version=folded.seq,
         candidates=None,
         candidate_ids=None,
         offered=None,
         bounds=None if asked.bounds is None else _spread(features(asked.bounds)),
     )
+
+
+def _items_anew(put: ItemsPut, features: Change, context: Change) -> ItemsPut:
+    """Items with the features that pairs of them have."""
+    return put._replace(x=_each(put.x, features), y=None if put.y is None else _each(put.y, context))
+
+
+def _each(rows: Array, change: Change) -> Array:
+    """A change of pairs for rows (n, d), one by one: beside itself each has the place of either side."""
+    return np.array([change(np.stack((row, row)))[0] for row in rows], dtype=np.float64)
 
 
 def _spread(x: Array) -> Array:

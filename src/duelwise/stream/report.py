@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
+from duelwise.answers.belief import Posterior
 from duelwise.answers.foresight import Foreseen
 from duelwise.learning.monitoring import watched
 from duelwise.storage import JSON, TicketRow
 from duelwise.stream import tickets
+from duelwise.stream.answering import PositionBias, position_bias
 from duelwise.stream.folding import Folded
 from duelwise.stream.ledger import WEIGHT_BINS, delay_quantile
 from duelwise.types import Array
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 SOURCES_SHOWN = 20
+LEVEL = 0.95  # of every interval here
 TWO_SIDED = 1.959964  # standard errors to either side of a 95 % interval
 
 
@@ -85,6 +89,7 @@ class Positions:
     right_wins: int
     ties: int
     first_on_left: float | None  # share of duels whose leader was shown on the left
+    bias: PositionBias | None  # where the stream estimates it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +125,21 @@ class Report:
     problem: str | None  # the last failure of background work
 
     def to_dict(self) -> dict[str, JSON]:
-        return dataclasses.asdict(self)
+        """As JSON knows it: every part by its names."""
+        return {one.name: _plain(getattr(self, one.name)) for one in dataclasses.fields(self)}
+
+
+def _plain(value: object) -> JSON:
+    """Nested records as objects."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {one.name: _plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
+    if isinstance(value, tuple):
+        names: tuple[str, ...] | None = getattr(cast("object", value), "_fields", None)
+        parts = [_plain(part) for part in cast("tuple[object, ...]", value)]
+        return parts if names is None else dict(zip(names, parts, strict=True))
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in cast("Mapping[str, object]", value).items()}
+    return cast("JSON", value)
 
 
 def make_report(
@@ -131,8 +150,14 @@ def make_report(
     at: float,
     read_only: str | None,
     problem: str | None,
+    allowing: Callable[[Posterior], Posterior] | None = None,
 ) -> Report:
-    """The report of a folded stream; `low` holds the tickets of its least weighted votes."""
+    """The report of a folded stream; `low` holds the tickets of its least weighted votes.
+
+    `allowing` may widen what is known of Θ, as where the votes of a source are alike.
+    """
+    known = folded.believing.posterior()
+    known = known if allowing is None else allowing(known)
     ledger, learner = folded.ledger, folded.learner
     oldest = next((ticket.asked_at for ticket in ledger.waiting.values()), None)  # in the order of asking
     return Report(
@@ -156,11 +181,11 @@ def make_report(
         down_weighted_sources=_sources(folded),
         log_det_served=float(learner.served_geometry.log_det[0]),
         log_det_arrived=float(learner.arrived_geometry.log_det[0]),
-        coefficients=_coefficients(folded),
+        coefficients=_coefficients(folded, known),
         foresight=folded.believing.foreseen(),
         held_sources=tuple(sorted(folded.left_out.sources)),
         prediction=_prediction(folded),
-        positions=_positions(folded),
+        positions=_positions(folded, known),
         assumptions=_assumptions(folded),
         ranges=_ranges(folded),
         ranges_settled=folded.inputs.settled,
@@ -180,10 +205,11 @@ def _sources(folded: Folded) -> tuple[SourceWeight, ...]:
     return tuple(sorted(each, key=lambda one: (one.mean_weight, one.source))[:SOURCES_SHOWN])
 
 
-def _coefficients(folded: Folded) -> tuple[Coefficient, ...]:
-    known = folded.believing.posterior()
+def _coefficients(folded: Folded, known: Posterior) -> tuple[Coefficient, ...]:
     error: list[float] = np.sqrt(np.diagonal(known.covariance)).tolist()
-    rows = zip(folded.settings.feature_names, known.mean.tolist(), error, strict=True)
+    before = folded.settings.sides.columns
+    names = folded.settings.feature_names
+    rows = zip(names, known.mean[before:].tolist(), error[before:], strict=True)
     return tuple(
         Coefficient(
             feature=name,
@@ -214,12 +240,13 @@ def _ranges(folded: Folded) -> tuple[FeatureRange, ...]:
     inputs = folded.inputs
     if not folded.settings.scales:
         return ()
+    before = folded.settings.sides.columns
     bounds = inputs.ranges.raw(np.stack((-inputs.ranges.reach, inputs.ranges.reach), axis=1))[0]
     return tuple(
         FeatureRange(feature=name, low=low, high=high, learned=learned, clamped=clamped)
         for name, low, high, learned, clamped in zip(
-            folded.settings.feature_names, *bounds.tolist(), inputs.learned.tolist(),
-            inputs.clamped[0].tolist(), strict=True,
+            folded.settings.feature_names, *bounds[:, before:].tolist(), inputs.learned[before:].tolist(),
+            inputs.clamped[0, before:].tolist(), strict=True,
         )
     )  # fmt: skip
 
@@ -251,7 +278,7 @@ def _prediction(folded: Folded) -> Prediction:
     )
 
 
-def _positions(folded: Folded) -> Positions:
+def _positions(folded: Folded, known: Posterior) -> Positions:
     ledger = folded.ledger
     asked = sum(ledger.counts.values())
     return Positions(
@@ -259,4 +286,5 @@ def _positions(folded: Folded) -> Positions:
         right_wins=ledger.wins["right"],
         ties=ledger.wins["tie"],
         first_on_left=ledger.first_on_left / asked if asked else None,
+        bias=position_bias(folded.settings, known, level=LEVEL),
     )

@@ -21,6 +21,7 @@ from duelwise.learning.scaling import ScaledLearner, declared, unlimited
 from duelwise.storage import JSON
 from duelwise.stream.candidates import LARGEST, LONGEST_NAME
 from duelwise.stream.encoding import Encoder, encoder_of
+from duelwise.stream.sides import NoSides, Sides, WithSides
 from duelwise.stream_fields import EDITION, StreamFields, setting_fields
 
 LEFT_OUT: dict[int, dict[str, JSON]] = {
@@ -105,12 +106,22 @@ class StreamSettings(StreamFields):
 
     @property
     def encoder(self) -> Encoder:
-        """What turns raw features into numbers."""
+        """What turns raw features into numbers, before any projection is fitted to items."""
         return encoder_of(self.encodings, self.seed)
 
     @property
     def post_names(self) -> tuple[str, ...]:
         return self.feature_names[self.context_dim :]
+
+    @property
+    def sides(self) -> Sides:
+        """The column for the side that the model has, or none."""
+        return WithSides() if self.position_bias else NoSides()
+
+    @property
+    def model_dim(self) -> int:
+        """How many coefficients the model has: the side's, if it has one, and those of the features."""
+        return self.sides.columns + self.context_dim + self.post_dim
 
     @property
     def scales(self) -> bool:
@@ -119,12 +130,13 @@ class StreamSettings(StreamFields):
 
     def start_scaled(self) -> ScaledLearner:
         """A fresh learner behind the ranges of its features."""
-        dim = self.context_dim + self.post_dim
+        dim, columns = self.model_dim, self.sides.columns
         if not self.scales:
             return ScaledLearner(
                 self.start, unlimited(runs=1, dim=dim), learned=np.zeros(dim, dtype=np.bool_)
             )
-        limits = self._limits()
+        limits = {columns + feature: limits for feature, limits in self._limits().items()}
+        limits |= dict.fromkeys(range(columns), (-1.0, 1.0))
         learned = np.array([feature not in limits for feature in range(dim)])
         return ScaledLearner(self.start, declared(limits, runs=1, dim=dim), learned=learned)
 
@@ -146,7 +158,7 @@ class StreamSettings(StreamFields):
             named = self.options.get("post_serving", "spline")
             options["post_serving"] = _post_serving(named, scaled=self.scales)
         place = {
-            "runs": 1, "context_dim": self.context_dim, "post_dim": self.post_dim,
+            "runs": 1, "context_dim": self.sides.columns + self.context_dim, "post_dim": self.post_dim,
             "seed": self.seed, "distinct_pair": True,
         }  # fmt: skip
         learner = recipe(self.recipe)(**cast("Options", options | place))

@@ -11,6 +11,7 @@ from duelwise.stream.answering import ALL, Best, Ranking, Sight
 from duelwise.stream.auditing import Audit, audit
 from duelwise.stream.candidates import Candidates, Features
 from duelwise.stream.catalogue import Catalogue
+from duelwise.stream.encoding import Encoder
 from duelwise.stream.gold import Gold, check_gold
 from duelwise.stream.operations import FromCatalogue
 from duelwise.stream.rating import Rater, raters_of
@@ -32,8 +33,8 @@ class StreamAnswers:
             replica.refresh()
             folded = replica.folded
             return Sight(
-                self.settings, folded.believing.posterior(), folded.catalogue,
-                folded.inputs.predict, int(folded.learner.pending.out[0]),
+                self.settings, folded.believing.posterior(), folded.catalogue, folded.encoder,
+                folded.predict, int(folded.learner.pending.out[0]),
             )  # fmt: skip
 
     def rank(
@@ -100,6 +101,16 @@ class StreamAnswers:
     def catalogue(self) -> Catalogue:
         """The items as this process knows them."""
         return self._replica.folded.catalogue
+
+    @property
+    def encoder(self) -> Encoder:
+        """What turns raw features into numbers."""
+        encoder = self._replica.folded.encoder
+        if encoder.to_fit:  # another process may have fitted it
+            with self._replica.lock:
+                self._replica.refresh()
+                encoder = self._replica.folded.encoder
+        return encoder
 
     @property
     def replica(self) -> Replica:

@@ -122,8 +122,8 @@ def _end(settings: StreamSettings, old: Sequence[Recorded], items: _Items) -> _E
     for recorded in lived.events(after=0, upto=lived.head):
         folded.apply(recorded)
     ranges = folded.inputs.ranges
-    known = np.where(np.isnan(items.y), folded.inputs.predict(items.x[None])[0], items.y)
-    raw = np.concatenate((items.x, known), axis=1)
+    known = np.where(np.isnan(items.y), folded.predict(items.x[None])[0], items.y)
+    raw = np.concatenate((settings.sides.unshown(items.x), known), axis=1)
     mean = folded.believing.posterior().mean * ranges.half[0]
     return _End(folded.learner.theta[0].copy(), mean, ranges.scaled(raw[None])[0], raw)
 

@@ -31,7 +31,8 @@ def votes_as(stream: DecisionStream, format: str) -> bytes:
     votes = stream.votes()
     if format != "preferences":
         return written(vote_columns(votes), format)
-    margin = votes.dz @ stream.sight().posterior.mean
+    features = slice(votes.settings.sides.columns, None)  # by themselves: no side is in a preference
+    margin = votes.dz[:, features] @ stream.sight().posterior.mean[features]
     return jsonl(preferences(votes, stream.catalogue, margin.tolist()))
 
 

@@ -1,7 +1,8 @@
 """Logs as JSON lines: export, backup, restore, and a new stream from an old log.
 
 The first line says what stream it is, the last how many events there are and their
-checksum, so a torn file is noticed. Floats are written with every digit they have.
+checksum, so a torn file is noticed. Floats are written with every digit they have. Every line
+of a duel names its ticket, since format 2; a log of format 1 is read as well.
 """
 
 from __future__ import annotations
@@ -10,21 +11,23 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn, cast
 
 from duelwise.errors import Conflict, InvalidInput, unknown_name
 from duelwise.storage import JSON, Store, Writer
 from duelwise.stream.candidates import check_name, check_stream_name
-from duelwise.stream.events import Recorded, encode, from_json, kind_of, to_json
+from duelwise.stream.events import Asked, Event, Recorded, encode, from_json, kind_of, to_json
 from duelwise.stream.folding import Folded, RecordedLog, StoredLog, fold
 from duelwise.stream.history import History
 from duelwise.stream.reliving import Change, relive, same
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.tickets import write
 from duelwise.stream_fields import EDITION
 
-FORMAT = "duelwise log 1"
+FORMAT = "duelwise log 2"
+WITHOUT_TICKETS = "duelwise log 1"  # as 0.1 wrote it
 AT_ONCE = 2000  # events sent to the database together
 
 
@@ -55,11 +58,28 @@ def export_lines(store: Store, name: str) -> Iterator[str]:
     line = json.dumps(header)
     checksum = zlib.crc32(line.encode())
     yield line
+    tickets_of = TicketNames()
     for recorded in StoredLog(store, stream.id).events(after=0, upto=stream.head):
-        line = json.dumps(to_json(recorded), allow_nan=False)
+        ticket = tickets_of.name(recorded.event)
+        named = to_json(recorded) | ({} if ticket is None else {"ticket": ticket})
+        line = json.dumps(named, allow_nan=False)
         checksum = zlib.crc32(line.encode(), checksum)
         yield line
     yield json.dumps({"end": stream.head, "checksum": checksum})
+
+
+class TicketNames:
+    """The ticket of each event of a log, taken in order."""
+
+    def __init__(self) -> None:
+        self._tags: dict[int, str] = {}
+
+    def name(self, event: Event) -> str | None:
+        """None where the event is of no duel, or of one whose record was cut."""
+        if isinstance(event, Asked):
+            self._tags[event.round] = event.tag
+        tag = self._tags.get(event.round)
+        return None if tag is None else write(event.round, tag)
 
 
 def read_lines(lines: Iterable[str]) -> ExportedLog:
@@ -67,12 +87,16 @@ def read_lines(lines: Iterable[str]) -> ExportedLog:
     checksum, previous = 0, None
     header: dict[str, JSON] = {}
     recorded: list[Recorded] = []
+    named: list[JSON] = []  # the tickets that the lines name
     for number, line in enumerate(lines):
         text = line.rstrip("\n")
         if previous is not None:
             checksum = zlib.crc32(previous.encode(), checksum)
             if number > 1:
-                recorded.append(from_json(_object(previous, number)))
+                fields = _object(previous, number)
+                if header["format"] == FORMAT:
+                    named.append(fields.pop("ticket", None))
+                recorded.append(from_json(fields))
         else:
             header = _header(text)
         previous = text
@@ -84,6 +108,7 @@ def read_lines(lines: Iterable[str]) -> ExportedLog:
         )
     settings = StreamSettings.from_json(json.dumps(header["settings"]))
     _check_history(settings, recorded)
+    _check_tickets(recorded, named)
     return ExportedLog(
         cast("str", header["name"]),
         cast("str", header["uid"]),
@@ -99,6 +124,18 @@ def _check_history(settings: StreamSettings, recorded: Iterable[Recorded]) -> No
         wrong = history.take(one) if one.seq == number else f"stands at number {number}"
         if wrong is not None:
             raise InvalidInput(f"Event {one.seq!r:.40} of the exported log {wrong}. Take a true copy.")
+
+
+def _check_tickets(recorded: Sequence[Recorded], named: Sequence[JSON]) -> None:
+    """Every line of a duel names its ticket; in a log of format 1 there is none to check."""
+    tickets_of = TicketNames()
+    for one, ticket in zip(recorded, named, strict=False):
+        own = tickets_of.name(one.event)
+        if ticket != own:
+            raise InvalidInput(
+                f"Event {one.seq} of the exported log names the ticket {ticket!r:.80}; its duel has "
+                f"{own!r:.80}. Take a true copy."
+            )
 
 
 def _object(text: str, number: int) -> dict[str, JSON]:
@@ -122,8 +159,11 @@ _HEADER: dict[str, tuple[type, ...]] = {
 
 def _header(text: str) -> dict[str, JSON]:
     header = _object(text, 1)
-    if header.get("format") != FORMAT:
-        raise InvalidInput(f"The first line gives the format {header.get('format')!r}; expected {FORMAT!r}.")
+    if header.get("format") not in (FORMAT, WITHOUT_TICKETS):
+        raise InvalidInput(
+            f"The first line gives the format {header.get('format')!r:.80}; expected {FORMAT!r}, or "
+            f"{WITHOUT_TICKETS!r} as older versions wrote it."
+        )
     for name, kinds in _HEADER.items():
         if not isinstance(header.get(name), kinds):
             raise InvalidInput(

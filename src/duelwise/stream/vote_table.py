@@ -32,7 +32,7 @@ class VoteTable:
     second: list[str | None]
     swapped: BoolArray  # (n,) the first was shown on the right
     source: list[str | None]
-    dz: Array  # (n, d) first minus second
+    dz: Array  # (n, d) first minus second, the side before the features where the model knows sides
     outcome: Array  # (n,) 1: the first won
     weight: Array  # (n,) as the learner counted it
     leverage: Array  # (n,) ‖Δz‖ in λI + Σ ΔzΔzᵀ/4 of the votes before: how new the question was
@@ -88,7 +88,7 @@ def table_of(settings: StreamSettings, events: Iterable[Recorded], folded: Folde
 def _columns(
     settings: StreamSettings, votes: Sequence[LearnedVote], asked: Sequence[tuple[float, Asked]]
 ) -> VoteTable:
-    dz = np.array([vote.dz for vote in votes]).reshape(-1, settings.context_dim + settings.post_dim)
+    dz = np.array([vote.dz for vote in votes]).reshape(-1, settings.model_dim)
     at = np.array([vote.at for vote in votes])
     ids = [duel.ids or (None, None) for _, duel in asked]
     return VoteTable(

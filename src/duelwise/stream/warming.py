@@ -22,7 +22,7 @@ def warm_once(settings: StreamSettings) -> None:
     if kind not in _known:
         # To a compiler sizes are alike, and small ones are quick.
         post_dim = min(settings.post_dim, 1)
-        warm(replace(settings, context_dim=2, post_dim=post_dim, feature_names=(), ranges={}))
+        warm(replace(settings, context_dim=2, post_dim=post_dim, feature_names=(), ranges={}, encodings={}))
         _known.add(kind)
 
 

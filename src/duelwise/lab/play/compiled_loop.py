@@ -28,7 +28,7 @@ from duelwise.learning.core.intrinsics import borrowed
 from duelwise.learning.core.jit import compiled, inlined
 from duelwise.learning.core.pending import find
 from duelwise.learning.core.roles import keeps_votes, predict
-from duelwise.learning.core.round import choose, hear, is_ready, serve, take_in, update
+from duelwise.learning.core.round import choose, hear, is_ready, join, serve, take_in, update
 from duelwise.learning.core.state import Core
 from duelwise.learning.learner import DuelingLearner, Learner
 from duelwise.learning.selection.rule import noise_of
@@ -146,7 +146,8 @@ def play_block(
         for i in range(rounds):
             t, utility = begin + i, world.utility[i, u]
             predict(model, r, world.x[i, u], predicted)
-            pair = choose(core, r, world.x[i, u], predicted, block.noise[i, r], z)
+            join(world.x[i, u], predicted, z)
+            pair = choose(core, r, world.x[i, u], z, block.noise[i, r])
             slot = serve(core, r, pair, world.x[i, u], predicted, pair, 1)
             for side in range(2):
                 for j in range(dx):

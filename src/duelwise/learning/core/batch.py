@@ -24,15 +24,16 @@ FINE, NO_SUCH_RUN, NEVER_SERVED, FINISHED, REPEATED, NOT_FINITE, NO_OUTCOME, NO_
 
 
 @compiled
-def choose(handle: Handle[Core], x: Array, predicted: Array, noise: Array) -> tuple[IntArray, Array, Array]:
-    """x (R, K, dx), predicted (R, K, dy), noise (R, K) → arms (R, 2) and their (R, 2, dx), (R, 2, dy)."""
+def choose(
+    handle: Handle[Core], x: Array, predicted: Array, z: Array, noise: Array
+) -> tuple[IntArray, Array, Array]:
+    """x (R, K, dx), predicted (R, K, dy), z (R, K, d) both, noise (R, K) → arms (R, 2), their x and y."""
     core = handle.held
-    runs, K, dx = x.shape
-    dy = predicted.shape[2]
+    runs, dx, dy = x.shape[0], x.shape[2], predicted.shape[2]
     arms, pair_x = np.empty((runs, 2), dtype=np.int64), np.empty((runs, 2, dx))
-    pair_predicted, z = np.empty((runs, 2, dy)), np.empty((K, dx + dy))
+    pair_predicted = np.empty((runs, 2, dy))
     for r in range(runs):
-        first, second = choose_one(core, r, x[r], predicted[r], noise[r], z)
+        first, second = choose_one(core, r, x[r], z[r], noise[r])
         arms[r, 0], arms[r, 1] = first, second
         for side in range(2):
             for j in range(dx):

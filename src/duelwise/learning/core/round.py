@@ -34,14 +34,19 @@ from duelwise.types import Array, IntArray
 
 
 @inlined
-def choose(core: Core, r: int, x: Array, predicted: Array, noise: Array, z: Array) -> tuple[int, int]:
-    """Steps 1 and 2: which pair of x (K, dx), predicted (K, dy) to serve; z (K, d) is filled on the way."""
+def join(x: Array, predicted: Array, z: Array) -> None:
+    """z (K, d) ← x (K, dx) beside predicted (K, dy)."""
     dx = x.shape[1]
     for k in range(x.shape[0]):
         for j in range(dx):
             z[k, j] = x[k, j]
         for j in range(predicted.shape[1]):
             z[k, dx + j] = predicted[k, j]
+
+
+@inlined
+def choose(core: Core, r: int, x: Array, z: Array, noise: Array) -> tuple[int, int]:
+    """Steps 1 and 2: which pair of x (K, dx) to serve; z (K, d) is x with y as φ̂ predicts it."""
     fit = core.fit
     inverse = core.served.inverse
     if fit.rules.geometry == EXPLORES_ARRIVED:

@@ -49,6 +49,15 @@ class Ranging(NamedTuple):
     settled: bool
 
 
+class Offer(NamedTuple):
+    """Candidates, measured once."""
+
+    x: Array  # (R, K, dx) as they came
+    units: Array  # (R, K, dx) in units of their ranges, and within them
+    beyond: IntArray  # (R, dx) how many of each feature lie outside
+    bounds: Array | None  # (R, 2, dx) least and greatest of each feature; None once ranges have settled
+
+
 class ScaledLearner:
     """Raw numbers outside, units within ±reach inside.
 
@@ -89,25 +98,30 @@ class ScaledLearner:
         """(R,) learned so far."""
         return self.learner.votes
 
+    def measure(self, x: Array) -> Offer:
+        """Raw candidates x (R, K, dx) as the learner sees them, until the ranges change."""
+        x = validation.candidates(x, runs=self.runs, context_dim=self.context_dim)
+        units, beyond = self._x.measured(x)
+        return Offer(x, units, beyond, None if self.settled else spread(x))
+
     def choose(self, x: Array) -> Duel:
         """The learner's pair of raw x (R, K, dx), and while ranges are learned what was offered."""
-        x = validation.candidates(x, runs=self.runs, context_dim=self.context_dim)
-        chosen = self.learner.choose(self._x.scaled(x))
-        pair = x[np.arange(self.runs)[:, None], chosen.arms]
-        return Duel(chosen.round, chosen.arms, pair, self._y.raw(chosen.predicted), self.offered(x))
+        return self.choose_from(self.measure(x))
 
-    def offered(self, x: Array) -> Array | None:
-        """(R, 2, dx) least and greatest of x (R, K, dx) by feature; None once ranges have settled."""
-        return None if self.settled else spread(x)
-
-    def beyond(self, x: Array) -> BoolArray:
-        """(R, dx) the features of which some raw candidate of x (R, K, dx) is clamped."""
-        return self._x.measured(x)[1] > 0
+    def choose_from(self, offer: Offer) -> Duel:
+        """The same of candidates that were measured before."""
+        chosen = self.learner.choose(offer.units)
+        pair = offer.x[np.arange(self.runs)[:, None], chosen.arms]
+        return Duel(chosen.round, chosen.arms, pair, self._y.raw(chosen.predicted), offer.bounds)
 
     def predict(self, x: Array) -> Array:
         """What φ̂ expects of raw x (R, K, dx), in raw numbers; the centre where it expects no number."""
-        units = self.learner.post_serving.predict(self._x.scaled(x))
-        return self._y.raw(np.where(np.isfinite(units), units, 0.0))
+        return self.predict_units(self._x.scaled(x))
+
+    def predict_units(self, units: Array) -> Array:
+        """The same of units (R, K, dx)."""
+        expected = self.learner.post_serving.predict(units)
+        return self._y.raw(np.where(np.isfinite(expected), expected, 0.0))
 
     def serve(self, duel: Duel) -> None:
         """Register a duel. One whose x is NaN only counts its round: it teaches nothing."""
