@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from duelwise.lab.paper.protocols import FairProtocol
 from duelwise.lab.play.delays import DelayModel
@@ -27,7 +27,7 @@ def tuned_width(regret: Regret, name: str, mapping: str, delay: DelayModel) -> f
 
 
 def lines(
-    regret: Regret, shown: Callable[[Array, Array], str], delays: dict[str, DelayModel], *,
+    regret: Regret, shown: Callable[[Array, Array], str], delays: Mapping[str, DelayModel], *,
     runs: int, horizon: int,
 ) -> Iterable[str]:  # fmt: skip
     yield "\n## Newer peers\n\nRegret over the paper's preset, distinct pairs, lies first, full MLE."
