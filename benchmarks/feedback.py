@@ -169,7 +169,7 @@ def peer_lines(runs: int) -> Iterable[str]:
             told |= {"exploration_width": width}
         return regret(name, mapping, delay, LIES, numbers, rounds=horizon, **told)
 
-    delays = dict(zip(("strategic", "stochastic"), BOTH, strict=True))
+    delays: dict[str, DelayModel] = {"strategic": BOTH[0], "stochastic": BOTH[1]}
     return peers.lines(of, shown, delays, runs=runs, horizon=HORIZON)
 
 
