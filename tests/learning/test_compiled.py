@@ -8,10 +8,12 @@ import sys
 import time
 from pathlib import Path
 
+import numba
 import pytest
 
 from duelwise import sources
 from duelwise.learning.core import compiling_once, jit
+from duelwise.learning.core.compile_time import compile_time
 
 HEAD = "from duelwise.learning.core.jit import compiled\n"
 INNER = HEAD + "\n@compiled\ndef g():\n    return {}\n"
@@ -82,6 +84,21 @@ def test_who_waits_too_long_compiles_too(tmp_path: Path, monkeypatch: pytest.Mon
     assert not second.take("s")
     first.give_back("s")
     assert not second.take("s")
+
+
+def test_compiling_is_timed_apart_and_once() -> None:
+    def work(x: float) -> float:
+        return x + 1.0
+
+    heard: list[bool] = []
+    kernel = numba.njit(work)
+    with compile_time(heard.append) as spent:
+        kernel(1.0)
+        seconds = spent.seconds
+        kernel(2.0)  # it is there now
+    assert heard == [True, False]
+    assert 0 < seconds == spent.seconds
+    assert spent.processor_seconds > 0
 
 
 def test_the_stamp_is_of_every_file_that_may_hold_a_kernel() -> None:

@@ -49,8 +49,14 @@ def hold(contest: Contest, *, quiet: bool = False, after: After | None = None) -
                 compete(
                     contest.panel().problem, method, runs=contest.runs,
                     progress=lambda done, line=line: bar.update(line, completed=done), after=after,
+                    compiling=lambda begins, line=line, name=method.name: bar.update(
+                        line, description="compiling" if begins else name
+                    ),
                 )
             )  # fmt: skip
+    compiling = sum(standing.compiling for standing in standings)
+    if compiling >= 1:
+        console.print(f"Compiling took {compiling:.0f} s; no method is charged with it.", highlight=False)
     return ranked(standings)
 
 

@@ -16,6 +16,7 @@ from duelwise.lab.cells.experiment import Cell
 from duelwise.lab.play import compiled_loop
 from duelwise.lab.play.simulation import Trajectory
 from duelwise.lab.worlds.recorded import RecordedWorld
+from duelwise.learning.core.compile_time import compile_time
 from duelwise.learning.monitoring import Watched, watched
 from duelwise.types import Array, IntArray
 
@@ -37,7 +38,7 @@ class Curve:
     recorded_share: (
         Array  # (R,) of distinct duels, votes that people really gave; NaN in worlds without a record
     )
-    seconds: float  # of processor time for the simulation, compiling included where it was needed
+    seconds: float  # of processor time for the simulation, compiling apart
     machine: str
     watched: Watched | None = None  # what the monitors saw, where they were on
 
@@ -57,8 +58,9 @@ def play(cell: Cell, *, monitors: bool = False) -> Curve:
         if monitors:
             learner.watch()
         begun = time.process_time()  # not the clock: other work on the machine is no cost of this cell
-        trajectory = compiled_loop.play(learner, scenario, horizon=cell.problem.horizon)
-        seconds = time.process_time() - begun
+        with compile_time() as spent:
+            trajectory = compiled_loop.play(learner, scenario, horizon=cell.problem.horizon)
+        seconds = time.process_time() - begun - spent.processor_seconds
         world = scenario.world
         known = isinstance(world, RecordedWorld)
         share = world.recorded_share(trajectory.arms) if known else np.full(world.runs, np.nan)

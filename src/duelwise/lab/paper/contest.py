@@ -19,6 +19,7 @@ from duelwise.lab.play.delays import GaussianDelay, NoDelay, StrategicDelay
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import Trajectory
 from duelwise.lab.sweep.forecast import Work
+from duelwise.learning.core.compile_time import compile_time
 from duelwise.learning.learner import DuelingLearner
 from duelwise.types import Array
 
@@ -35,7 +36,8 @@ class Standing:
 
     method: Method
     trajectory: Trajectory
-    seconds: float
+    seconds: float  # by the clock, compiling apart
+    compiling: float = 0.0  # seconds
 
     @property
     def final(self) -> Array:
@@ -51,6 +53,7 @@ class Standing:
             "regret_curve_mean": self.trajectory.cumulative.mean(axis=0).tolist(),
             "self_duels": float(self.trajectory.self_duels.mean()),
             "seconds": self.seconds,
+            "compiling_seconds": self.compiling,
             "settings": self.method.told(),
         }
 
@@ -149,17 +152,19 @@ After = Callable[[str, DuelingLearner, Scenario, Trajectory], None]
 
 def compete(
     problem: Problem, method: Method, *, runs: int, progress: Callable[[int], None] | None = None,
-    after: After | None = None,
+    after: After | None = None, compiling: Callable[[bool], None] | None = None,
 ) -> Standing:  # fmt: skip
-    """Play one method; `progress` hears how many rounds are done."""
+    """Play one method; `progress` hears how many rounds are done, `compiling` when the compiler is busy."""
     numbers = tuple(range(runs))
     scenario = problem.scenario(numbers)
     learner = method.start(scenario.world, runs=numbers, seed=problem.seed)
     if after is not None:
         learner.watch()
     begun = time.perf_counter()
-    trajectory = compiled_loop.play(learner, scenario, horizon=problem.horizon, progress=progress)
-    standing = Standing(method=method, trajectory=trajectory, seconds=time.perf_counter() - begun)
+    with compile_time(compiling) as spent:
+        trajectory = compiled_loop.play(learner, scenario, horizon=problem.horizon, progress=progress)
+    seconds = time.perf_counter() - begun - spent.seconds
+    standing = Standing(method=method, trajectory=trajectory, seconds=seconds, compiling=spent.seconds)
     if after is not None:
         after(method.name, learner, scenario, trajectory)
     return standing
