@@ -83,6 +83,6 @@ def test_the_page_names_only_claims_that_exist_and_all_of_them() -> None:
 def test_another_seed_gives_the_verdicts_of_the_page() -> None:
     lines = [line.split(" | ") for line in DOCS.read_text().splitlines() if line.startswith("| ")]
     rows = {cells[0][2:]: cells[-2] for cells in lines}
-    quick = [claim for claim in CLAIMS.values() if not claim.name.startswith("growth-")]  # half of the time
+    quick = [claim for claim in CLAIMS.values() if not claim.name.startswith("growth-")][::3]  # all: minutes
     found = {finding.claim.name: finding.verdict for finding in examine(quick, seed=1)}
     assert found == {claim.name: rows[claim.name] for claim in quick}
