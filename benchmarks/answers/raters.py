@@ -46,9 +46,7 @@ def planted(world: str, votes: int, how: str, seed: int) -> Judged:
     """Pairs that a new stream serves, voted on by a hundred sources of which the first ten are bad."""
     rng = np.random.default_rng([seed, votes])
     made = LinearWorld(runs=1, mapping="abs" if world == "abs" else "none", seed=seed)
-    learner = recipe("rcdp-ucb")(
-        runs=1, context_dim=made.context_dim, post_dim=made.post_dim, estimate="one-pass", distinct_pair=True
-    )
+    learner = recipe("live")(runs=1, context_dim=made.context_dim, post_dim=made.post_dim, distinct_pair=True)
     dz, outcome = np.empty((votes, made.context_dim + made.post_dim)), np.empty(votes)
     source, first_left = rng.integers(SOURCES, size=votes), rng.random(votes) < 0.5
     slips, at = HONEST_SLIPS if world == "abs" else 0.0, np.zeros(1, dtype=np.int64)

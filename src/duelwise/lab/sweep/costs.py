@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from duelwise.lab.cells.experiment import Cell, Method
 from duelwise.lab.cells.problem import Problem, sizes
+from duelwise.learning.recipes import STREAM_RECIPES
 from duelwise.randomness import BLOCK
 
 KNOTS = 13  # of the spline, for each coordinate
 NUMBER = 8  # bytes of a float
+IN_PYTHON = 400.0  # µs that a round of a peer without kernels takes more
 IN_FLIGHT = 1024  # votes of a run that wait at once; what the queue has room for, roughly
 
 
@@ -24,6 +26,8 @@ def seconds(problem: Problem, method: Method, runs: int) -> float:
     """
     context_dim, dim, arms, horizon, learns = _shape(problem, method)
     per_round = 3.0 + 0.045 * arms * dim + 0.008 * dim**2  # µs for each run
+    if method.name not in STREAM_RECIPES:
+        per_round += IN_PYTHON
     if _exact(method):
         per_round += 0.25e-3 * dim * horizon
     if learns and method.post_serving == "mlp":
