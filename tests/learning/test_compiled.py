@@ -91,7 +91,7 @@ def test_compiling_is_timed_apart_and_once() -> None:
         return x + 1.0
 
     heard: list[bool] = []
-    kernel = numba.njit(work)
+    kernel = numba.njit()(work)
     with compile_time(heard.append) as spent:
         kernel(1.0)
         seconds = spent.seconds
