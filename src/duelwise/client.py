@@ -20,7 +20,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Literal, Self, TypedDict, cast
+from typing import Literal, Self, SupportsFloat, TypedDict, cast
 from urllib.parse import quote, urlencode
 
 from . import errors  # relative: the same file is the package duelwise_client, which needs nothing else
@@ -430,7 +430,7 @@ def _value(value: object, owner: str) -> JSON:
     if value is None or isinstance(value, str):
         return value
     try:
-        number = float(value)  # type: ignore[arg-type]
+        number = float(value) if isinstance(value, SupportsFloat) else math.nan
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
