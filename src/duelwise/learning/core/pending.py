@@ -142,24 +142,32 @@ def release(held: Pending, r: int, slot: int) -> None:
 @compiled
 def times_out(held: Pending, r: int, first: Array, second: Array) -> int:
     """How often run r has asked for these two, x (dx,) each, without an answer, among its newest rounds."""
-    count, round = 0, held.next_round[r] - 1
     last = max(held.oldest[r], held.next_round[r] - LOOK_BACK)
-    while round >= last:
-        slot = find(held, r, round)
-        round -= 1
-        if slot != FREE and held.heard[r, slot] < held.wanted[r, slot]:
-            x = held.x[r, slot]
-            if (_same(x[0], first) and _same(x[1], second)) or (_same(x[1], first) and _same(x[0], second)):
+    slots, count = held.round.shape[1], 0
+    if slots <= held.next_round[r] - last:  # one duel that waits long must not make every look long
+        for slot in range(slots):
+            if held.round[r, slot] >= last and _is_out(held, r, slot, first, second):
                 count += 1
+        return count
+    for round in range(last, held.next_round[r]):
+        slot = find(held, r, round)
+        if slot != FREE and _is_out(held, r, slot, first, second):
+            count += 1
     return count
 
 
 @compiled
-def _same(one: Array, other: Array) -> bool:
-    same = True
-    for j in range(one.shape[0]):
-        same = same and one[j] == other[j]
-    return same
+def _is_out(held: Pending, r: int, slot: int, first: Array, second: Array) -> bool:
+    """Whether the duel in this slot is of these two and lacks a vote."""
+    if held.heard[r, slot] >= held.wanted[r, slot]:
+        return False
+    as_asked, other_way, j = True, True, 0
+    while (as_asked or other_way) and j < first.shape[0]:
+        one, two = held.x[r, slot, 0, j], held.x[r, slot, 1, j]
+        as_asked = as_asked and one == first[j] and two == second[j]
+        other_way = other_way and two == first[j] and one == second[j]
+        j += 1
+    return as_asked or other_way
 
 
 @compiled
