@@ -18,6 +18,8 @@ from duelwise.learning.core.links import link_code
 from duelwise.learning.core.monitors import Monitors, monitors
 from duelwise.learning.core.pending import Pending
 from duelwise.learning.core.round import knows_nothing, take_in
+from duelwise.learning.core.sequence import Sequence as EventSequence
+from duelwise.learning.core.sequence import OBSERVING, happen
 from duelwise.learning.core.state import (
     EXPLORES_ARRIVED,
     EXPLORES_REQUESTED,
@@ -350,10 +352,41 @@ class DuelingLearner:
             return NOTHING
         if not self._estimate_is_compiled:
             return self._learn_in_python(start, ready)
-        state: Any = cast(Any, self.estimate).compiled(len(ready))
+        return Learned(*batch.learn(self._handle, self._estimate_with_room(len(ready)), start, ready))
+
+    def _estimate_with_room(self, votes: int) -> Any:
+        """The handle of the estimate's state, which can take this many votes more."""
+        state: Any = cast(Any, self.estimate).compiled(votes)
         if state is not self._estimate_state:
             self._estimate_state, self._estimate_handle = state, handle(state)
-        return Learned(*batch.learn(self._handle, self._estimate_handle, start, ready))
+        return self._estimate_handle
+
+    @property
+    def folds_at_once(self) -> bool:
+        """Whether `fold` can take a sequence of events: one run, and an estimate that is compiled."""
+        return self.runs == 1 and self._estimate_is_compiled and not self._remembers
+
+    def fold(self, events: EventSequence) -> Learned:
+        """Let events happen one after another, as serve, observe and tell would: the same floats, one call."""
+        if not (batch.all_finite(events.x) and batch.all_finite(events.predicted)):
+            raise InvalidInput("A duel's features hold NaN or infinity; every value must be finite.")
+        self.make_room(len(events.x))
+        estimate = self._estimate_with_room(len(events.outcome) + self.core.pending.round.shape[1])
+        verdict, at, x, round, weight = happen(self._handle, estimate, 0, events, self._keeps_votes)
+        if verdict != batch.FINE:
+            what = "context" if events.kind[at] == OBSERVING else "vote"
+            self._refuse(what, verdict, 0, int(events.round[at]))
+        if self.post_dim:
+            self._teach_in_order(x, events.y, events.imputed)
+        return Learned(np.zeros(len(round), dtype=np.int64), round, weight)
+
+    def _teach_in_order(self, x: Array, y: Array, imputed: IntArray) -> None:
+        """φ̂ learns from pairs x (n, 2, dx), y (n, 2, dy), one after another, but for those it imputed itself."""
+        seen = np.flatnonzero(imputed == 0)
+        together = getattr(self.post_serving, "learns_in_order", False) and not np.isnan(y).any()
+        for rows in [seen] if together else np.split(seen, len(seen)):
+            if len(rows):
+                self.teach(np.zeros(len(rows), dtype=np.int64), x[rows], y[rows])
 
     def _learn_in_python(self, start: IntArray, ready: IntArray) -> Learned:
         """The same by an estimate that has no kernel."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from typing import Any, cast
 
@@ -28,7 +28,7 @@ MAGIC = b"DW"
 VERSION = 1
 _PREFIX = struct.Struct("<2sBBI")
 _ENCODER = msgspec.json.Encoder()  # floats as short as they come back exactly
-_parse = cast("Callable[[str], tuple[dict[str, JSON], int]]", json.JSONDecoder().raw_decode)
+_FIELDS: msgspec.json.Decoder[dict[str, JSON]] = msgspec.json.Decoder(dict)
 _KINDS = "biuf"  # booleans, integers, floats: what raw bytes can hold exactly
 
 
@@ -71,10 +71,7 @@ def _header(header: bytes) -> tuple[dict[str, JSON], Layout]:
     """Fields and arrays' places. Shapes are parsed once for all headers that end alike, as most do."""
     end = header.rfind(b"},[") + 1  # the end of the fields, unless an array has this in its name
     try:
-        text = header[1:end].decode()
-        fields, read = _parse(text)
-        if read == len(text):
-            return fields, _layout(header[end + 1 : -1])
+        return _FIELDS.decode(header[1:end]), _layout(header[end + 1 : -1])
     except ValueError:
         pass
     fields, shapes = json.loads(header)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from functools import lru_cache
 from typing import NamedTuple
 
 OPEN_STATES = ("asked", "observed", "voted")
@@ -88,9 +89,14 @@ class KeyRow(NamedTuple):
 
 def event_checksum(event: EventRow) -> int:
     """CRC-32 of everything the row says."""
-    start = zlib.crc32(_STAMP.pack(event.seq, event.round, event.at))
-    words = f"{event.kind}\0{'' if event.event_id is None else '+' + event.event_id}\0".encode()
-    return zlib.crc32(event.payload, zlib.crc32(words, start))
+    seq, kind, round, event_id, at, payload = event
+    words = _unnamed(kind) if event_id is None else f"{kind}\0+{event_id}\0".encode()
+    return zlib.crc32(payload, zlib.crc32(words, zlib.crc32(_STAMP.pack(seq, round, at))))
+
+
+@lru_cache(maxsize=256)
+def _unnamed(kind: str) -> bytes:
+    return f"{kind}\0\0".encode()
 
 
 def is_intact(event: EventRow, checksum: object) -> bool:

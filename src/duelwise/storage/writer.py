@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -101,10 +102,10 @@ _INSERT_EVENTS, _INSERT_TICKETS = ManyRows(schema.events), ManyRows(schema.ticke
 _REPLACE_TICKETS = ManyRows(schema.tickets, replace=True)
 
 
-def checked(row: Iterable[object]) -> EventRow:
+def checked(row: Iterable[Any]) -> EventRow:
     """The event of a fetched row (its columns and checksum), or the error that names it."""
-    *columns, checksum = row
-    event = EventRow._make(columns)
+    seq, kind, round, event_id, at, payload, checksum = row
+    event = EventRow(seq, kind, round, event_id, at, payload)
     if not is_intact(event, checksum):
         raise Damaged(
             f"Event {event.seq} fails its checksum: its bytes are not what was recorded. "

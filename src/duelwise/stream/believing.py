@@ -10,9 +10,6 @@ from duelwise.answers.foresight import Foreseen
 from duelwise.answers.settling import settling_pairs
 from duelwise.types import Array, IntArray, Snapshot
 
-RUN: IntArray = np.zeros(1, dtype=np.int64)  # a stream is one run
-
-
 class Believing:
     """The posterior of a stream, and how well it foresaw the votes. Every vote counts alike, unclipped."""
 
@@ -20,10 +17,10 @@ class Believing:
         self._belief = belief.belief(runs=1, dim=dim)
         self._foresight = foresight.foresight()
 
-    def take(self, dz: Array, outcome: float) -> None:
-        """A vote that the learner has learned from just now: dz (d,)."""
-        came = np.array([outcome])
-        foresight.take(self._foresight, belief.learn(self._belief, RUN, dz[None], came), came)
+    def take(self, dz: Array, outcome: Array) -> None:
+        """Votes that the learner has learned from just now, in order: dz (n, d), outcome (n,)."""
+        run = np.zeros(len(outcome), dtype=np.int64)  # a stream is one run
+        foresight.take(self._foresight, belief.learn(self._belief, run, dz, outcome), outcome)
 
     def posterior(self) -> Posterior:
         """Θ as it is now: copies, free of any lock."""

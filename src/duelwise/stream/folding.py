@@ -9,6 +9,8 @@ from typing import Protocol
 import numpy as np
 
 from duelwise.errors import StorageFailure
+from duelwise.learning.core.pending import FREE, Pending
+from duelwise.learning.gathered import Gathered
 from duelwise.learning.learner import DuelingLearner, Learned
 from duelwise.learning.scaling import Offer, Ranges, Ranging, ScaledLearner
 from duelwise.storage import SnapshotRow, Store, pack, unpack
@@ -42,10 +44,11 @@ from duelwise.stream.ledger import Ledger
 from duelwise.stream.open_duels import Heard, LearnedVote, OpenDuels
 from duelwise.stream.progress import watched
 from duelwise.stream.settings import StreamSettings
-from duelwise.types import Array, Contexts, Duel, IntArray, Votes
+from duelwise.types import Array, Duel, IntArray
 
 RUN: IntArray = np.zeros(1, dtype=np.int64)  # a stream is one run
 SHARE = "learner."
+MOST_GATHERED = 1024  # events that the learner takes at once
 KEPT_FROM = 1000  # candidates: what was measured of fewer is not worth keeping
 BYTES_PER_TICKET = 400  # of an open ticket in the ledger
 
@@ -62,6 +65,9 @@ class Folded:
         self.duels = OpenDuels(settings)
         self.catalogue, self.encoder = Catalogue(settings), settings.encoder
         self.ledger = Ledger()
+        self._gathered = self._nothing_gathered()  # events that the learner has still to hear of,
+        self._closing: list[int] = []  # and duels that are over when it has; none between two calls
+        self._partly_known: set[int] = set()  # rounds of whose context some is known, and some is not
         self._measured: tuple[Array, Ranges, Offer] | None = None  # the latest large offer
         self.on_learned: Callable[[LearnedVote], None] | None = None  # for whoever walks a log
         self.seq: int = 0
@@ -91,24 +97,46 @@ class Folded:
 
     def apply(self, recorded: Recorded) -> None:
         """The next event of the log: serve, observe, tell, forget; never choose."""
+        self.apply_all((recorded,))
+
+    def apply_all(self, events: Iterable[Recorded]) -> None:
+        """The next events of the log, in order. The learner takes them in one call where it can."""
+        try:
+            for recorded in events:
+                self._take(recorded)
+                if len(self._gathered) >= MOST_GATHERED:
+                    self._learn()
+        finally:
+            self._learn()
+
+    def _take(self, recorded: Recorded) -> None:
         if recorded.seq != self.seq + 1:
             raise StorageFailure(
                 f"Event {recorded.seq} follows event {self.seq}; events are folded in order."
             )
-        before = self.ledger.take(recorded)
         event = recorded.event
+        before = self.ledger.take(recorded)
         if isinstance(event, Asked):
             self._serve(event)
+        elif isinstance(event, Told):
+            self._hear(event, recorded)
         elif isinstance(event, Observed):
             self._observe(event)
         elif isinstance(event, Imputed):
             if event.round not in self._unserved:
                 self.duels.observe(event.round, event.y)
-                self._note(self.inputs.observe(Contexts(RUN, _one(event.round), event.y[None], True)))
-        elif isinstance(event, Told):
-            self._hear(event, recorded)
-            self._close_if_told(event.round)
-        elif isinstance(event, Skipped) and event.round in self.ledger.waiting:
+                self._gathered.observe(event.round, event.y, imputed=True)
+        else:
+            self._learn()
+            self._take_other(recorded, before)
+        if event.round not in self.ledger.waiting:
+            self._closing.append(event.round)
+        self.seq = recorded.seq
+
+    def _take_other(self, recorded: Recorded, before: str | None) -> None:
+        """Events that are neither a duel nor an answer to one; `before`: the state of the ticket they end."""
+        event = recorded.event
+        if isinstance(event, Skipped) and event.round in self.ledger.waiting:
             pass  # one of several raters will not say
         elif isinstance(event, Retracted) and event.vote is not None:
             self.ledger.unlearning_since = recorded.seq
@@ -130,9 +158,6 @@ class Folded:
             self.inputs.rescale(Ranging(ranges, event.settled))
         elif before is not None:
             self._close(event.round, recorded.seq, told=before == "told")
-        if event.round not in self.ledger.waiting:
-            self.duels.close(event.round)
-        self.seq = recorded.seq
 
     def due_ranges(self) -> Ranged | None:
         """The ranges to record next, where some are due."""
@@ -147,39 +172,62 @@ class Folded:
             self._serve_nothing(asked.round)
             return
         sides = self.settings.sides
-        offered = None if asked.bounds is None else sides.unshown(asked.bounds)[None]
+        offered = None if asked.bounds is None else sides.unshown(asked.bounds)
         x = sides.shown(asked.x, swapped=asked.swapped)
-        pair = (asked.arms[None], x[None], asked.predicted[None])
-        self.inputs.serve(Duel(asked.round, *pair, offered, asked.wanted or 1))
+        self._gathered.serve(asked.round, asked.arms, x, asked.predicted, offered, asked.wanted or 1)
         self.duels.ask(asked)
         if asked.y is not None:
-            self._note(self.inputs.observe(Contexts(RUN, _one(asked.round), asked.y[None])))
+            self._gathered.observe(asked.round, asked.y)
 
     def _observe(self, observed: Observed) -> None:
         """What is new of a pair's context."""
-        if observed.round in self._unserved:
+        round = observed.round
+        if round in self._unserved:
             return
         if observed.x is not None and observed.fresh is not None:
+            self._learn()
             fresh = np.where(observed.fresh.astype(np.bool_), observed.y, np.nan)
             self.inputs.teach(RUN, self.settings.sides.unshown(observed.x[None]), fresh[None])
             return
-        self.duels.observe(observed.round, observed.y)
-        fresh = np.where(self.learner.known_context(0, observed.round), np.nan, observed.y)
-        self._note(self.inputs.observe(Contexts(RUN, _one(observed.round), fresh[None])))
-        self._close_if_told(observed.round)
+        self.duels.observe(round, observed.y)
+        fresh = observed.y
+        if round in self._partly_known:
+            self._learn()
+            fresh = np.where(self.learner.known_context(0, round), np.nan, fresh)
+        if np.isnan(observed.y).any():
+            self._partly_known.add(round)
+        else:
+            self._partly_known.discard(round)
+        self._gathered.observe(round, fresh)
+        if round not in self.ledger.waiting:
+            self._close_if_told(round)
 
     def _hear(self, told: Told, recorded: Recorded) -> None:
         """A vote, unless it is left out."""
-        if self.left_out.leaves_out(told, recorded.seq):
-            return
-        self.duels.hear(told.round, Heard(told.outcome, told.source, recorded.at))
-        self._note(self.inputs.tell(Votes(RUN, _one(told.round), np.array([told.outcome]))))
+        if not self.left_out.leaves_out(told, recorded.seq):
+            self.duels.hear(told.round, Heard(told.outcome, told.source, recorded.at))
+            self._gathered.tell(told.round, told.outcome)
+        if told.round not in self.ledger.waiting:
+            self._close_if_told(told.round)
+
+    def _learn(self) -> None:
+        """Let what was gathered happen to the learner; what its votes teach goes into ledger and belief."""
+        if len(self._gathered):
+            gathered, self._gathered = self._gathered, self._nothing_gathered()
+            self._note(self.inputs.fold(gathered))
+        for round in self._closing:
+            self.duels.close(round)
+        self._closing.clear()
+
+    def _nothing_gathered(self) -> Gathered:
+        return Gathered(context_dim=self.inputs.context_dim, post_dim=self.settings.post_dim)
 
     def _close_if_told(self, round: int) -> None:
         """A duel whose ticket is told waits for no vote, though some of its votes were left out."""
-        some = self.left_out.votes or self.left_out.sources or self.left_out.distrusted
-        if some and round not in self.ledger.waiting and self.learner.waits(0, round):
-            self.inputs.forget(0, round)
+        if self.left_out.votes or self.left_out.sources or self.left_out.distrusted:
+            self._learn()
+            if self.learner.waits(0, round):
+                self.inputs.forget(0, round)
 
     def _close(self, round: int, seq: int, *, told: bool) -> None:
         """Skipped, expired or retracted."""
@@ -194,19 +242,23 @@ class Folded:
         """A duel whose record was cut, or that is taken out, still counts its round."""
         if round < 0:
             return
+        self._learn()
         x = np.full((1, 2, self.inputs.context_dim), np.nan)
         y = np.full((1, 2, self.settings.post_dim), np.nan)
         self.inputs.serve(Duel(round, np.array([[0, 1]]), x, y))
         self.inputs.forget(0, round)
 
     def _note(self, learned: Learned) -> None:
+        votes: list[LearnedVote] = []
         for round, weight in zip(learned.round.tolist(), learned.weight.tolist(), strict=True):
             self.ledger.learned(round, weight)
             vote = self.duels.learn(round, weight)
-            if vote is None:
-                continue
-            self.believing.take(vote.dz, vote.outcome)
-            if self.on_learned is not None:
+            if vote is not None:
+                votes.append(vote)
+        if votes:
+            self.believing.take(np.array([one.dz for one in votes]), np.array([one.outcome for one in votes]))
+        if self.on_learned is not None:
+            for vote in votes:
                 self.on_learned(vote)
 
     def snapshot(self) -> SnapshotRow:
@@ -230,6 +282,7 @@ class Folded:
         self.believing.restore(arrays)
         self.duels.restore(fields, arrays)
         self.left_out = LeftOut.restored(fields)
+        self._partly_known = partly_known(self.learner.pending)
         self.seq = self.restored_from = snapshot.seq
 
     def read_catalogue(self, log: Log) -> None:
@@ -241,8 +294,10 @@ class Folded:
                 self.catalogue.take(recorded.event)
 
 
-def _one(round: int) -> IntArray:
-    return np.array([round], dtype=np.int64)
+def partly_known(pending: Pending) -> set[int]:
+    """Rounds of run 0 of whose context some is known, and some is not."""
+    unknown = np.isnan(pending.y[0]).any(axis=(1, 2)) & (pending.round[0] != FREE)
+    return set(pending.round[0][unknown & ~np.isnan(pending.y[0]).all(axis=(1, 2))].tolist())
 
 
 class Log(Protocol):
@@ -310,8 +365,7 @@ def rebuild(settings: StreamSettings, log: Log, *, upto: int) -> Folded:
 
 def _folded_without(settings: StreamSettings, log: Log, *, retracted_upto: int, upto: int) -> Folded:
     folded = Folded(settings, leaving_out=left_out(log.of_kinds(REWRITING, upto=retracted_upto)))
-    for recorded in watched(log.events(after=0, upto=upto), upto=upto):
-        folded.apply(recorded)
+    folded.apply_all(watched(log.events(after=0, upto=upto), upto=upto))
     return folded
 
 
@@ -325,11 +379,18 @@ def caught_up(folded: Folded, log: Log, *, upto: int) -> Folded:
     """The state after event `upto`; a new one where a rebuild replaced the learner."""
     if folded.seq == upto:
         return folded
-    for recorded in watched(log.events(after=folded.seq, upto=upto), upto=upto):
-        if isinstance(recorded.event, Rebuilt):
-            return _past_rebuild(folded.settings, log, seq=recorded.seq, upto=upto)
-        folded.apply(recorded)
-    return folded
+    events = watched(log.events(after=folded.seq, upto=upto), upto=upto)
+    rebuilt: list[int] = []
+
+    def up_to_a_rebuild() -> Iterator[Recorded]:
+        for recorded in events:
+            if isinstance(recorded.event, Rebuilt):
+                rebuilt.append(recorded.seq)
+                return
+            yield recorded
+
+    folded.apply_all(up_to_a_rebuild())
+    return _past_rebuild(folded.settings, log, seq=rebuilt[0], upto=upto) if rebuilt else folded
 
 
 def _past_rebuild(settings: StreamSettings, log: Log, *, seq: int, upto: int) -> Folded:

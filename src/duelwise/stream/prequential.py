@@ -98,8 +98,7 @@ def held_out(settings: StreamSettings, walked: Walked, fold: IntArray) -> tuple[
             votes=walked.leaving_out.votes | set(walked.seq[rows].tolist()), upto=walked.log.head
         )
         folded = Folded(settings, leaving_out=without)
-        for recorded in walked.log.events(after=0, upto=walked.log.head):
-            folded.apply(recorded)
+        folded.apply_all(walked.log.events(after=0, upto=walked.log.head))
         by_theta[rows] = chances(folded, walked.fitted_z[rows])
         by_posterior[rows] = posterior_chances(folded, walked.z[rows])
     return by_theta, by_posterior

@@ -183,8 +183,7 @@ class Replica:
     def _apply(self, batch: Batch) -> None:
         """The rest of what a durable transaction has recorded."""
         self._half_applied = True
-        for recorded in batch.appended[batch.folded_upto :]:
-            self.folded.apply(recorded)
+        self.folded.apply_all(batch.appended[batch.folded_upto :])
         self._half_applied = False
         self._refreshed = time.monotonic()
 
@@ -302,5 +301,4 @@ class Replica:
         self._snapshot_seq = fresh.seq
 
     def _follow(self, fresh: Folded, upto: int) -> None:
-        for recorded in self.log.events(after=fresh.seq, upto=upto):
-            fresh.apply(recorded)
+        fresh.apply_all(self.log.events(after=fresh.seq, upto=upto))

@@ -119,8 +119,7 @@ def _target(
 def _end(settings: StreamSettings, old: Sequence[Recorded], items: _Items) -> _End:
     lived = RecordedLog(relive(Folded(settings), old))
     folded = Folded(settings, leaving_out=left_out(lived.of_kinds(REWRITING, upto=lived.head)))
-    for recorded in lived.events(after=0, upto=lived.head):
-        folded.apply(recorded)
+    folded.apply_all(lived.events(after=0, upto=lived.head))
     ranges = folded.inputs.ranges
     known = np.where(np.isnan(items.y), folded.predict(items.x[None])[0], items.y)
     raw = np.concatenate((settings.sides.unshown(items.x), known), axis=1)

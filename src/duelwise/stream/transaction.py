@@ -76,10 +76,10 @@ class Transaction:
 
     def fold_so_far(self) -> None:
         """A choice knows all that this transaction has recorded before it, the duels just asked for too."""
-        while self.folded_upto < len(self.appended):
-            recorded = self.appended[self.folded_upto]
-            self.folded_upto += 1
-            self.folded.apply(recorded)
+        following = self.appended[self.folded_upto :]
+        if following:
+            self.folded_upto = len(self.appended)
+            self.folded.apply_all(following)
 
     def append_asked(self, asked: Asked, event_id: str | None) -> TicketRow:
         """Record a new duel."""

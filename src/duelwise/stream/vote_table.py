@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,10 +78,14 @@ def table_of(settings: StreamSettings, events: Iterable[Recorded], folded: Folde
     asked: dict[int, tuple[float, Asked]] = {}
     votes: list[LearnedVote] = []
     folded.on_learned = votes.append
-    for recorded in events:
-        if isinstance(recorded.event, Asked):
-            asked[recorded.event.round] = (recorded.at, recorded.event)
-        folded.apply(recorded)
+
+    def noting_asks() -> Iterator[Recorded]:
+        for recorded in events:
+            if isinstance(recorded.event, Asked):
+                asked[recorded.event.round] = (recorded.at, recorded.event)
+            yield recorded
+
+    folded.apply_all(noting_asks())
     return _columns(settings, votes, [asked[vote.round] for vote in votes])
 
 

@@ -17,6 +17,7 @@ class KernelModel:
     """The state of a φ̂ for R runs, with kernels for `predict` and `absorb`."""
 
     learns_parts = True  # or fills in what it expects
+    learns_in_order = True  # many pairs at once as it would one by one
 
     def __init__(self, state: Any, *, post_dim: int) -> None:
         self.state, self.post_dim = state, post_dim

@@ -16,7 +16,9 @@ import numpy as np
 from duelwise.learning import validation
 from duelwise.learning.apply import apply
 from duelwise.learning.core.batch import all_finite
-from duelwise.learning.learner import DuelingLearner, Learned
+from duelwise.learning.core.sequence import Sequence
+from duelwise.learning.gathered import Gathered
+from duelwise.learning.learner import NOTHING, DuelingLearner, Learned
 from duelwise.learning.scaling.range_learning import estimated, widened
 from duelwise.learning.scaling.ranges import Ranges, spread
 from duelwise.learning.scaling.raw_history import RawHistory, spread_of_pairs, stacked
@@ -159,6 +161,42 @@ class ScaledLearner:
         """A duel waits for its vote no longer."""
         self._let_happen(Forgotten(run, round))
 
+    def fold(self, gathered: Gathered) -> Learned:
+        """Let many events happen, one after another: in one compiled call once ranges are settled."""
+        if not self.settled or not self.learner.folds_at_once:
+            each = [self._happen(event) for event in gathered.one_by_one()]
+            return Learned(*map(np.concatenate, zip(*each, strict=True))) if each else NOTHING
+        raw = gathered.sequence()
+        x, beyond_x = self._x.measured(_rows(raw.x))
+        y, beyond_y = self._y.measured(_rows(raw.y))
+        expected = self._y.scaled(_rows(raw.predicted))
+        learned = self.learner.fold(
+            raw._replace(
+                x=_middle(x).reshape(raw.x.shape), y=y.reshape(raw.y.shape),
+                predicted=_middle(expected).reshape(raw.predicted.shape),
+            )
+        )  # fmt: skip
+        self.clamped[:, : self.context_dim] += beyond_x
+        self.clamped[:, self.context_dim :] += beyond_y
+        self.asks += len(raw.x)
+        if self._learns:
+            self._remember(raw, gathered.offers)
+        return learned
+
+    def _remember(self, raw: Sequence, offers: list[Array | None]) -> None:
+        """What a wider range will be judged by: only the latest is kept."""
+        spreads = spread(raw.x[-RECENT:])
+        for offered, spanned in zip(offers[-RECENT:], spreads, strict=True):
+            self._recent_offers.append(spanned[None] if offered is None else offered[None])
+        for y in raw.y[-RECENT:] if self.post_dim else ():
+            self._recent_contexts.append(np.stack((np.fmin(y[0], y[1]), np.fmax(y[0], y[1])))[None])
+
+    def _happen(self, event: Event) -> Learned:
+        if isinstance(event, Duel):
+            self.serve(event)
+            return NOTHING
+        return self.observe(event) if isinstance(event, Contexts) else self._let_happen(event)
+
     def served(self, round: int) -> Served:
         """What is known of a duel that still waits for its vote, in the learner's units."""
         return self.learner.served(round)
@@ -264,6 +302,11 @@ class SelfScaledLearner(ScaledLearner):
         ranging = self.due()
         if ranging is not None:
             self.rescale(ranging)
+
+
+def _rows(pairs: Array) -> Array:
+    """(1, 2n, d) of pairs (n, 2, d)."""
+    return pairs.reshape(1, 2 * pairs.shape[0], pairs.shape[2])
 
 
 def _middle(units: Array) -> Array:
