@@ -3,93 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from duelwise.learning.core.sequence import HEARING, OBSERVING, SERVING, Sequence
+from duelwise.learning.core.sequence import HEARING, OBSERVING, SERVING, Events
+from duelwise.learning.core.state import handle
 from duelwise.types import Array, Contexts, Duel, Event, IntArray, Votes
 
 RUN: IntArray = np.zeros(1, dtype=np.int64)
+ROOM = 256  # events
 
 
 class Gathered:
-    """Columns that grow: of every event its kind and round, of each kind what it says."""
+    """Columns to be filled: of every event its kind and round, of each kind what it says."""
 
-    def __init__(self, *, context_dim: int, post_dim: int) -> None:
-        self._context_dim, self._post_dim = context_dim, post_dim
-        self.kind: list[int] = []
-        self.round: list[int] = []
-        self._row: list[int] = []
-        self._arms: list[IntArray] = []  # (2,)
-        self._wanted: list[int] = []
-        self._x: list[Array] = []  # (2, dx)
-        self._predicted: list[Array] = []  # (2, dy)
-        self._offered: list[Array | None] = []  # (2, dx)
-        self._y: list[Array] = []  # (2, dy)
-        self._imputed: list[bool] = []
-        self._outcome: list[float] = []
+    def __init__(self, *, context_dim: int, post_dim: int, room: int = ROOM) -> None:
+        whole: IntArray = np.zeros(room, np.int64)
+        pairs = (room, 2)
+        self.events = Events(
+            count=np.zeros(4, np.int64), kind=whole.copy(), round=whole.copy(), row=whole.copy(),
+            arms=np.zeros(pairs, np.int64), wanted=whole.copy(),
+            x=np.zeros((*pairs, context_dim)), predicted=np.zeros((*pairs, post_dim)),
+            y=np.zeros((*pairs, post_dim)), imputed=whole.copy(), outcome=np.zeros(room),
+            seen_x=np.zeros((*pairs, context_dim)), seen_y=np.zeros((*pairs, post_dim)),
+            units=np.zeros((2, context_dim + post_dim)),
+        )  # fmt: skip
+        self.handle: Any = handle(self.events)
+        self.offers: list[Array | None] = []  # (2, dx) least and greatest of what each duel was chosen from
+        self._room, self._length, self._contexts, self._votes = room, 0, 0, 0
 
     def __len__(self) -> int:
-        return len(self.kind)
+        return self._length
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for a duel and its context."""
+        return self._length + 2 > self._room
 
     def serve(
         self, round: int, arms: IntArray, x: Array, predicted: Array, offered: Array | None, wanted: int
     ) -> None:
         """A duel: arms (2,), x (2, dx), predicted (2, dy), offered (2, dx)."""
-        self._append(SERVING, round, len(self._x))
-        self._arms.append(arms)
-        self._x.append(x)
-        self._predicted.append(predicted)
-        self._offered.append(offered)
-        self._wanted.append(wanted)
+        held, row = self.events, len(self.offers)
+        held.arms[row], held.x[row], held.predicted[row], held.wanted[row] = arms, x, predicted, wanted
+        self.offers.append(offered)
+        self._append(SERVING, round, row)
 
     def observe(self, round: int, y: Array, *, imputed: bool = False) -> None:
         """What became known of a duel: y (2, dy), NaN where it did not."""
-        self._append(OBSERVING, round, len(self._y))
-        self._y.append(y)
-        self._imputed.append(imputed)
+        held, row = self.events, self._contexts
+        held.y[row], held.imputed[row] = y, imputed
+        self._contexts += 1
+        self._append(OBSERVING, round, row)
 
     def tell(self, round: int, outcome: float) -> None:
         """A vote."""
-        self._append(HEARING, round, len(self._outcome))
-        self._outcome.append(outcome)
+        self.events.outcome[self._votes] = outcome
+        self._votes += 1
+        self._append(HEARING, round, self._votes - 1)
 
     def _append(self, kind: int, round: int, row: int) -> None:
-        self.kind.append(kind)
-        self.round.append(round)
-        self._row.append(row)
+        held, at = self.events, self._length
+        held.kind[at], held.round[at], held.row[at] = kind, round, row
+        self._length += 1
 
-    @property
-    def duels(self) -> int:
-        return len(self._x)
+    def close(self) -> Events:
+        """The events, all counted."""
+        self.events.count[:] = self._length, len(self.offers), self._contexts, self._votes
+        return self.events
 
-    @property
-    def offers(self) -> list[Array | None]:
-        """(2, dx) least and greatest of what each duel was chosen from, where it was noted."""
-        return self._offered
-
-    def sequence(self) -> Sequence:
-        """The events as arrays."""
-        return Sequence(
-            kind=np.array(self.kind, np.int64), round=np.array(self.round, np.int64),
-            row=np.array(self._row, np.int64),
-            arms=np.array(self._arms, np.int64).reshape(-1, 2), wanted=np.array(self._wanted, np.int64),
-            x=np.array(self._x, np.float64).reshape(-1, 2, self._context_dim),
-            predicted=np.array(self._predicted, np.float64).reshape(len(self._x), 2, self._post_dim),
-            y=np.array(self._y, np.float64).reshape(len(self._y), 2, self._post_dim),
-            imputed=np.array(self._imputed, np.int64), outcome=np.array(self._outcome, np.float64),
-        )  # fmt: skip
+    def clear(self) -> None:
+        """Nothing gathered."""
+        self._length = self._contexts = self._votes = 0
+        self.offers.clear()
 
     def one_by_one(self) -> Iterator[Event]:
         """The events as a learner takes them singly."""
-        for kind, round, row in zip(self.kind, self.round, self._row, strict=True):
-            if kind == SERVING:
-                offered = self._offered[row]
+        held = self.events
+        for at in range(self._length):
+            round, row = int(held.round[at]), int(held.row[at])
+            if held.kind[at] == SERVING:
+                offered, own = self.offers[row], slice(row, row + 1)
                 yield Duel(
-                    round, self._arms[row][None], self._x[row][None], self._predicted[row][None],
-                    None if offered is None else offered[None], self._wanted[row],
+                    round, held.arms[own].copy(), held.x[own].copy(), held.predicted[own].copy(),
+                    None if offered is None else offered[None], int(held.wanted[row]),
                 )  # fmt: skip
-            elif kind == OBSERVING:
-                yield Contexts(RUN, np.array([round]), self._y[row][None], self._imputed[row])
+            elif held.kind[at] == OBSERVING:
+                y, imputed = held.y[row : row + 1].copy(), bool(held.imputed[row])
+                yield Contexts(RUN, np.array([round]), y, imputed)
             else:
-                yield Votes(RUN, np.array([round]), np.array([self._outcome[row]]))
+                yield Votes(RUN, np.array([round]), held.outcome[row : row + 1].copy())

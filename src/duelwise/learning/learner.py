@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, NoReturn, Protocol, cast, get_args
 
 import numpy as np
@@ -18,8 +18,7 @@ from duelwise.learning.core.links import link_code
 from duelwise.learning.core.monitors import Monitors, monitors
 from duelwise.learning.core.pending import Pending
 from duelwise.learning.core.round import knows_nothing, take_in
-from duelwise.learning.core.sequence import Sequence as EventSequence
-from duelwise.learning.core.sequence import OBSERVING, happen
+from duelwise.learning.core.sequence import Units, happen
 from duelwise.learning.core.state import (
     EXPLORES_ARRIVED,
     EXPLORES_REQUESTED,
@@ -35,6 +34,7 @@ from duelwise.learning.core.state import (
     scores,
 )
 from duelwise.learning.estimation import Estimator, Remembers
+from duelwise.learning.gathered import Gathered
 from duelwise.learning.post_serving.model import PostServing
 from duelwise.learning.selection.rule import Noise, Selection, View, noise_of
 from duelwise.learning.weighting import Weighting, per_run
@@ -58,6 +58,11 @@ class Learned(NamedTuple):
 
 
 NOTHING = Learned(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+
+
+def joined(each: Iterable[Learned]) -> Learned:
+    """What was learned at several times."""
+    return Learned(*map(np.concatenate, zip(*each, strict=True)))
 
 
 class Learner(Protocol):
@@ -366,22 +371,34 @@ class DuelingLearner:
         """Whether `fold` can take a sequence of events: one run, and an estimate that is compiled."""
         return self.runs == 1 and self._estimate_is_compiled and not self._remembers
 
-    def fold(self, events: EventSequence) -> Learned:
-        """Let events happen one after another, as serve, observe and tell would: the same floats, one call."""
-        if not (batch.all_finite(events.x) and batch.all_finite(events.predicted)):
-            raise InvalidInput("A duel's features hold NaN or infinity; every value must be finite.")
-        self.make_room(len(events.x))
-        estimate = self._estimate_with_room(len(events.outcome) + self.core.pending.round.shape[1])
-        verdict, at, x, round, weight = happen(self._handle, estimate, 0, events, self._keeps_votes)
+    def fold(self, gathered: Gathered, units: Units, clamped: IntArray) -> Learned:
+        """Let events happen one after another, as serve, observe and tell would: the same floats, one call.
+
+        Their features come as they are and are seen in these units; `clamped` (1, d) counts those beyond.
+        """
+        events, begin, each = gathered.close(), 0, NOTHING
+        while True:
+            estimate = self._estimate_with_room(int(events.count[3]) + self.core.pending.round.shape[1])
+            verdict, at, round, weight = happen(
+                self._handle, estimate, gathered.handle, units, clamped, begin, self._keeps_votes
+            )
+            learned = Learned(np.zeros(len(round), dtype=np.int64), round, weight)
+            each = learned if each is NOTHING else joined((each, learned))
+            if verdict != batch.NO_ROOM:
+                break
+            self.make_room(int(events.count[1]))
+            begin = at
         if verdict != batch.FINE:
-            what = "context" if events.kind[at] == OBSERVING else "vote"
+            what = ("duel", "context", "vote")[int(events.kind[at])]
             self._refuse(what, verdict, 0, int(events.round[at]))
-        if self.post_dim:
-            self._teach_in_order(x, events.y, events.imputed)
-        return Learned(np.zeros(len(round), dtype=np.int64), round, weight)
+        contexts = int(events.count[2])
+        if self.post_dim and contexts:
+            rows = slice(0, contexts)
+            self._teach_in_order(events.seen_x[rows], events.seen_y[rows], events.imputed[rows])
+        return each
 
     def _teach_in_order(self, x: Array, y: Array, imputed: IntArray) -> None:
-        """φ̂ learns from pairs x (n, 2, dx), y (n, 2, dy), one after another, but for those it imputed itself."""
+        """φ̂ learns from pairs x (n, 2, dx), y (n, 2, dy), in order, but for what it imputed itself."""
         seen = np.flatnonzero(imputed == 0)
         together = getattr(self.post_serving, "learns_in_order", False) and not np.isnan(y).any()
         for rows in [seen] if together else np.split(seen, len(seen)):

@@ -10,6 +10,7 @@ from duelwise.answers.foresight import Foreseen
 from duelwise.answers.settling import settling_pairs
 from duelwise.types import Array, IntArray, Snapshot
 
+
 class Believing:
     """The posterior of a stream, and how well it foresaw the votes. Every vote counts alike, unclipped."""
 

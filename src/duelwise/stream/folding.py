@@ -48,7 +48,6 @@ from duelwise.types import Array, Duel, IntArray
 
 RUN: IntArray = np.zeros(1, dtype=np.int64)  # a stream is one run
 SHARE = "learner."
-MOST_GATHERED = 1024  # events that the learner takes at once
 KEPT_FROM = 1000  # candidates: what was measured of fewer is not worth keeping
 BYTES_PER_TICKET = 400  # of an open ticket in the ledger
 
@@ -65,8 +64,9 @@ class Folded:
         self.duels = OpenDuels(settings)
         self.catalogue, self.encoder = Catalogue(settings), settings.encoder
         self.ledger = Ledger()
-        self._gathered = self._nothing_gathered()  # events that the learner has still to hear of,
-        self._closing: list[int] = []  # and duels that are over when it has; none between two calls
+        # Events that the learner has still to hear of, and duels that are over when it has.
+        self._gathered = Gathered(context_dim=self.inputs.context_dim, post_dim=settings.post_dim)
+        self._closing: list[int] = []
         self._partly_known: set[int] = set()  # rounds of whose context some is known, and some is not
         self._measured: tuple[Array, Ranges, Offer] | None = None  # the latest large offer
         self.on_learned: Callable[[LearnedVote], None] | None = None  # for whoever walks a log
@@ -104,7 +104,7 @@ class Folded:
         try:
             for recorded in events:
                 self._take(recorded)
-                if len(self._gathered) >= MOST_GATHERED:
+                if self._gathered.is_full:
                     self._learn()
         finally:
             self._learn()
@@ -213,14 +213,14 @@ class Folded:
     def _learn(self) -> None:
         """Let what was gathered happen to the learner; what its votes teach goes into ledger and belief."""
         if len(self._gathered):
-            gathered, self._gathered = self._gathered, self._nothing_gathered()
-            self._note(self.inputs.fold(gathered))
+            try:
+                learned = self.inputs.fold(self._gathered)
+            finally:
+                self._gathered.clear()
+            self._note(learned)
         for round in self._closing:
             self.duels.close(round)
         self._closing.clear()
-
-    def _nothing_gathered(self) -> Gathered:
-        return Gathered(context_dim=self.inputs.context_dim, post_dim=self.settings.post_dim)
 
     def _close_if_told(self, round: int) -> None:
         """A duel whose ticket is told waits for no vote, though some of its votes were left out."""

@@ -6,9 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from duelwise.learning.core.batch import FINE, FINISHED, NEVER_SERVED, NO_OUTCOME, NOT_FINITE, REPEATED
+from duelwise.learning.core.batch import (
+    FINE,
+    FINISHED,
+    NEVER_SERVED,
+    NO_OUTCOME,
+    NO_ROOM,
+    NOT_FINITE,
+    REPEATED,
+)
 from duelwise.learning.core.jit import compiled
-from duelwise.learning.core.pending import FREE, SERVED, Pending, find
+from duelwise.learning.core.pending import FREE, SERVED, Pending, find, has_room
 from duelwise.learning.core.round import hear, is_ready, observe, serve, take_in, update
 from duelwise.learning.core.state import Core, Handle
 from duelwise.types import Array, IntArray
@@ -16,72 +24,120 @@ from duelwise.types import Array, IntArray
 SERVING, OBSERVING, HEARING = 0, 1, 2
 
 
-class Sequence(NamedTuple):
-    """Events in their order; each has a row in the arrays of its kind."""
+class Events(NamedTuple):
+    """Events in their order, in arrays with room for more; each has a row in the arrays of its kind.
 
+    Features are as they came; in units of their ranges they stand where something was observed.
+    """
+
+    count: IntArray  # (4,) of all events, of duels, of contexts, of votes
     kind: IntArray  # (n,) SERVING, OBSERVING or HEARING
     round: IntArray  # (n,)
     row: IntArray  # (n,)
-    arms: IntArray  # (s, 2) of duels that are served
-    wanted: IntArray  # (s,)
-    x: Array  # (s, 2, dx)
-    predicted: Array  # (s, 2, dy)
-    y: Array  # (o, 2, dy) of contexts, NaN where not known
-    imputed: IntArray  # (o,) 1 where it is what φ̂ expects
-    outcome: Array  # (v,) of votes
+    arms: IntArray  # (n, 2) of duels that are served
+    wanted: IntArray  # (n,)
+    x: Array  # (n, 2, dx)
+    predicted: Array  # (n, 2, dy)
+    y: Array  # (n, 2, dy) of contexts, NaN where not known
+    imputed: IntArray  # (n,) 1 where it is what φ̂ expects
+    outcome: Array  # (n,) of votes
+    seen_x: Array  # (n, 2, dx) in units, of the contexts' duels
+    seen_y: Array  # (n, 2, dy) in units
+    units: Array  # (2, d) of the event at hand
+
+
+class Units(NamedTuple):
+    """Where the features of x, then those of y, lie: units and bounds."""
+
+    centre: Array  # (1, d)
+    half: Array  # (1, d)
+    reach: Array  # (1, d)
 
 
 @compiled
 def happen(
-    handle: Handle[Core], estimate: Handle[Any], r: int, events: Sequence, keeps: bool
-) -> tuple[int, int, Array, IntArray, Array]:
-    """Serve, observe and hear as the events say, with one solve for each that something is learned from.
+    handle: Handle[Core], estimate: Handle[Any], held: Handle[Events], units: Units, clamped: IntArray,
+    begin: int, keeps: bool,
+) -> tuple[int, int, IntArray, Array]:  # fmt: skip
+    """Run 0 serves, observes and hears what the events from `begin` on say, with a solve for each vote.
 
-    The verdict and its position: events before it have happened. Then x (o, 2, dx) of the duels that were
-    observed, and round and final weight (m,) of the votes learned.
+    The verdict and its position: events before it have happened. Then round and final weight (m,) of the
+    votes learned. `clamped` (1, d) counts what lay beyond the bounds.
     """
-    core, held = handle.held, estimate.held
-    p, dx = core.pending, core.pending.x.shape[3]
-    pairs, slots = np.empty((events.y.shape[0], 2, dx)), np.empty(1, dtype=np.int64)
-    room = _votes_within(p, r) + events.outcome.shape[0]
+    core, fit, events, r = handle.held, estimate.held, held.held, 0
+    p, dx, slots = core.pending, core.pending.x.shape[3], np.empty(1, dtype=np.int64)
+    room = _votes_within(p, r) + events.count[3]
     round, weight, n = np.empty(room, dtype=np.int64), np.empty(room), 0
-    for i in range(events.kind.shape[0]):
-        kind, row = events.kind[i], events.row[i]
+    for i in range(begin, events.count[0]):
+        kind, row, verdict = events.kind[i], events.row[i], FINE
         if kind == SERVING:
             if events.round[i] != p.next_round[r]:
-                return NEVER_SERVED, i, pairs, round[:n], weight[:n]
+                verdict = NEVER_SERVED
+            elif not has_room(p, 1):
+                verdict = NO_ROOM
+            else:
+                _scale(events.units, units, events.x[row], 0, clamped, True)
+                _scale(events.units, units, events.predicted[row], dx, clamped, False)
+                verdict = _make_whole(events.units)
+            if verdict != FINE:
+                return verdict, i, round[:n], weight[:n]
             arms = (events.arms[row, 0], events.arms[row, 1])
-            serve(core, r, arms, events.x[row], events.predicted[row], (0, 1), events.wanted[row])
+            x, predicted = events.units[:, :dx], events.units[:, dx:]
+            serve(core, r, arms, x, predicted, (0, 1), events.wanted[row])
             continue
-        if events.round[i] < 0 or events.round[i] >= p.next_round[r]:
-            return NEVER_SERVED, i, pairs, round[:n], weight[:n]
         slot = find(p, r, events.round[i])
         if slot == FREE:
-            return FINISHED, i, pairs, round[:n], weight[:n]
-        if kind == OBSERVING:
+            verdict = FINISHED if 0 <= events.round[i] < p.next_round[r] else NEVER_SERVED
+        elif kind == OBSERVING:
             verdict = _check_context(p, r, slot, events.y[row])
-            if verdict != FINE:
-                return verdict, i, pairs, round[:n], weight[:n]
+        else:
+            verdict = _check_vote(p, r, slot, float(events.outcome[row]))
+        if verdict != FINE:
+            return verdict, i, round[:n], weight[:n]
+        if kind == OBSERVING:
+            _scale(events.units, units, events.y[row], dx, clamped, True)
             for side in range(2):
                 for j in range(dx):
-                    pairs[row, side, j] = p.x[r, slot, side, j]
-            observe(core, r, slot, events.y[row], events.imputed[row] == 1)
+                    events.seen_x[row, side, j] = p.x[r, slot, side, j]
+                for j in range(events.seen_y.shape[2]):
+                    events.seen_y[row, side, j] = events.units[side, dx + j]
+            observe(core, r, slot, events.seen_y[row], events.imputed[row] == 1)
         else:
-            outcome = events.outcome[row]
-            if outcome != 0.0 and outcome != 0.5 and outcome != 1.0:
-                return NO_OUTCOME, i, pairs, round[:n], weight[:n]
-            if p.heard[r, slot] >= p.wanted[r, slot]:
-                return REPEATED, i, pairs, round[:n], weight[:n]
-            hear(p, r, slot, outcome)
+            hear(p, r, slot, float(events.outcome[row]))
         if is_ready(p, core.fit.rules, keeps, r, slot):
             slots[0] = slot
             arrivals = take_in(core, r, slots, 0, 1)
-            update(core, held, r, arrivals)
+            update(core, fit, r, arrivals)
             for k in range(arrivals.outcome.shape[0]):
                 for _ in range(arrivals.settled[k]):
                     round[n], weight[n] = arrivals.round[k], arrivals.weight[k]
                     n += 1
-    return FINE, 0, pairs, round[:n], weight[:n]
+    return FINE, 0, round[:n], weight[:n]
+
+
+@compiled
+def _scale(out: Array, units: Units, values: Array, first: int, clamped: IntArray, counted: bool) -> None:
+    """out (2, d) from column `first` on ← values (2, n) in units of their ranges, within their bounds."""
+    for side in range(2):
+        for j in range(values.shape[1]):
+            k = first + j
+            unit, bound = (values[side, j] - units.centre[0, k]) / units.half[0, k], units.reach[0, k]
+            if unit > bound or unit < -bound:
+                clamped[0, k] += 1 if counted else 0
+                unit = bound if unit > bound else -bound
+            out[side, k] = unit
+
+
+@compiled
+def _make_whole(values: Array) -> int:
+    """What is not a number stands in the middle of its range: there both of a pair (2, d) are alike."""
+    for side in range(2):
+        for j in range(values.shape[1]):
+            if np.isnan(values[side, j]):
+                values[side, j] = 0.0
+            elif np.isinf(values[side, j]):
+                return NOT_FINITE
+    return FINE
 
 
 @compiled
@@ -106,3 +162,11 @@ def _check_context(p: Pending, r: int, slot: int, y: Array) -> int:
             if not np.isnan(y[side, j]) and not np.isnan(p.y[r, slot, side, j]):
                 return REPEATED
     return FINE
+
+
+@compiled
+def _check_vote(p: Pending, r: int, slot: int, outcome: float) -> int:
+    """Whether the duel waits for a vote, and this is one."""
+    if outcome != 0.0 and outcome != 0.5 and outcome != 1.0:
+        return NO_OUTCOME
+    return FINE if p.heard[r, slot] < p.wanted[r, slot] else REPEATED

@@ -10,6 +10,7 @@ values are missing, every output has seen other rows, and has an A of its own.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -29,8 +30,14 @@ def least_squares(*, runs: int, precision: Array, outputs: int) -> LeastSquares:
     """Nothing seen yet; `precision` Λ (p, p) is the prior's."""
     width = len(precision)
     inverse = np.empty((runs, 1, width, width))
-    inverse[:] = np.linalg.inv(precision)
+    inverse[:] = _inverted(precision.tobytes(), width)
     return LeastSquares(inverse, np.zeros((runs, width, outputs)))
+
+
+@lru_cache(maxsize=4)
+def _inverted(precision: bytes, width: int) -> Array:
+    """Λ⁻¹ (p, p): a stream that learns its ranges starts over a dozen times with the same prior."""
+    return np.linalg.inv(np.frombuffer(precision).reshape(width, width)).astype(np.float64)
 
 
 def dense(features: Array) -> tuple[IntArray, Array]:

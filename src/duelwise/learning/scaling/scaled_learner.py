@@ -16,9 +16,9 @@ import numpy as np
 from duelwise.learning import validation
 from duelwise.learning.apply import apply
 from duelwise.learning.core.batch import all_finite
-from duelwise.learning.core.sequence import Sequence
+from duelwise.learning.core.sequence import Units
 from duelwise.learning.gathered import Gathered
-from duelwise.learning.learner import NOTHING, DuelingLearner, Learned
+from duelwise.learning.learner import NOTHING, DuelingLearner, Learned, joined
 from duelwise.learning.scaling.range_learning import estimated, widened
 from duelwise.learning.scaling.ranges import Ranges, spread
 from duelwise.learning.scaling.raw_history import RawHistory, spread_of_pairs, stacked
@@ -84,6 +84,7 @@ class ScaledLearner:
         self.ranges: Ranges = ranges
         self._x = ranges.part(0, self.context_dim)
         self._y = ranges.part(self.context_dim, len(self.learned))
+        self._units = Units(*ranges)
 
     @property
     def round(self) -> int:
@@ -165,30 +166,21 @@ class ScaledLearner:
         """Let many events happen, one after another: in one compiled call once ranges are settled."""
         if not self.settled or not self.learner.folds_at_once:
             each = [self._happen(event) for event in gathered.one_by_one()]
-            return Learned(*map(np.concatenate, zip(*each, strict=True))) if each else NOTHING
-        raw = gathered.sequence()
-        x, beyond_x = self._x.measured(_rows(raw.x))
-        y, beyond_y = self._y.measured(_rows(raw.y))
-        expected = self._y.scaled(_rows(raw.predicted))
-        learned = self.learner.fold(
-            raw._replace(
-                x=_middle(x).reshape(raw.x.shape), y=y.reshape(raw.y.shape),
-                predicted=_middle(expected).reshape(raw.predicted.shape),
-            )
-        )  # fmt: skip
-        self.clamped[:, : self.context_dim] += beyond_x
-        self.clamped[:, self.context_dim :] += beyond_y
-        self.asks += len(raw.x)
+            return joined(each) if each else NOTHING
+        learned = self.learner.fold(gathered, self._units, self.clamped)
+        self.asks += len(gathered.offers)
         if self._learns:
-            self._remember(raw, gathered.offers)
+            self._remember(gathered)
         return learned
 
-    def _remember(self, raw: Sequence, offers: list[Array | None]) -> None:
+    def _remember(self, gathered: Gathered) -> None:
         """What a wider range will be judged by: only the latest is kept."""
-        spreads = spread(raw.x[-RECENT:])
-        for offered, spanned in zip(offers[-RECENT:], spreads, strict=True):
-            self._recent_offers.append(spanned[None] if offered is None else offered[None])
-        for y in raw.y[-RECENT:] if self.post_dim else ():
+        held, duels, contexts = gathered.events, *gathered.events.count[1:3].tolist()
+        if duels:
+            rows = slice(max(0, duels - RECENT), duels)
+            for offered, spanned in zip(gathered.offers[rows], spread(held.x[rows]), strict=True):
+                self._recent_offers.append(spanned[None] if offered is None else offered[None])
+        for y in held.y[max(0, contexts - RECENT) : contexts] if self.post_dim else ():
             self._recent_contexts.append(np.stack((np.fmin(y[0], y[1]), np.fmax(y[0], y[1])))[None])
 
     def _happen(self, event: Event) -> Learned:
@@ -302,11 +294,6 @@ class SelfScaledLearner(ScaledLearner):
         ranging = self.due()
         if ranging is not None:
             self.rescale(ranging)
-
-
-def _rows(pairs: Array) -> Array:
-    """(1, 2n, d) of pairs (n, 2, d)."""
-    return pairs.reshape(1, 2 * pairs.shape[0], pairs.shape[2])
 
 
 def _middle(units: Array) -> Array:
