@@ -17,6 +17,7 @@ from duelwise.learning.core.geometry import Geometry, geometry
 from duelwise.learning.core.links import link_code
 from duelwise.learning.core.monitors import Monitors, monitors
 from duelwise.learning.core.pending import Pending
+from duelwise.learning.core.reference import handle
 from duelwise.learning.core.round import knows_nothing, take_in
 from duelwise.learning.core.sequence import Units, happen
 from duelwise.learning.core.state import (
@@ -29,7 +30,6 @@ from duelwise.learning.core.state import (
     Rules,
     Scores,
     fill_arrays,
-    handle,
     named_arrays,
     scores,
 )

@@ -24,9 +24,9 @@ from duelwise.lab.play.scenario import Scenario, as_scenario
 from duelwise.lab.play.simulation import Trajectory, check_fit, empty_trajectory, simulate
 from duelwise.lab.play.world import BlockWorld, World, WorldBlock
 from duelwise.learning.core.dispatch import offers_kernel
-from duelwise.learning.core.intrinsics import borrowed
-from duelwise.learning.core.jit import compiled, inlined
+from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.pending import find
+from duelwise.learning.core.reference import handle
 from duelwise.learning.core.roles import keeps_votes, predict
 from duelwise.learning.core.round import choose, hear, is_ready, join, serve, take_in, update
 from duelwise.learning.core.state import Core
@@ -99,7 +99,7 @@ def rollout(
             estimate = cast(Any, learner.estimate).compiled(int(held.length.max()) + rounds)
             model = cast(Any, learner.post_serving).compiled()
             brought = contexts.compiled(begin, world.runs)  # not while the block before is played
-            fixed = (learner.core, estimate, model, block, brought, held, kept)
+            fixed = [handle(state) for state in (learner.core, estimate, model, block, brought, held, kept)]
             parts = [pool.submit(play_block, begin, rounds, *span, *fixed) for span in pairwise(ends)]
             if begin + BLOCK < horizon:
                 following = draw(begin + BLOCK)  # while the threads play
@@ -134,8 +134,6 @@ def play_block(
     core: Core, estimate: Any, model: Any, block: Block, contexts: Any, held: Flight, kept: Kept,
 ) -> None:  # fmt: skip
     """Rounds begin … begin + rounds - 1 for runs low … high - 1."""
-    core, estimate, model = borrowed(core), borrowed(estimate), borrowed(model)
-    block, contexts, held, kept = borrowed(block), borrowed(contexts), borrowed(held), borrowed(kept)
     world = block.world
     arms, dx, dy = world.x.shape[2], world.x.shape[3], world.y.shape[3]
     predicted, z = np.empty((arms, dy)), np.empty((arms, dx + dy))
@@ -169,7 +167,7 @@ def play_block(
             kept.arms[r, t, 0], kept.arms[r, t, 1] = pair
 
 
-@inlined
+@compiled
 def _tell(core: Core, estimate: Any, r: int, told: IntArray, votes: Array, n: int) -> None:
     """Votes of n rounds, in serving order, arrive at run r; `told` is used up."""
     p, ready = core.pending, 0

@@ -17,7 +17,7 @@ from duelwise.errors import InvalidInput
 from duelwise.lab.play.checks import check_number, check_whole
 from duelwise.lab.play.delays import DelayModel, NoDelay, StrategicDelay
 from duelwise.learning.core.dispatch import kernel, role
-from duelwise.learning.core.jit import inlined
+from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.pending import FREE, SERVED, find
 from duelwise.learning.core.roles import keeps_votes, predict
 from duelwise.learning.core.round import is_ready, observe, take_in, update
@@ -97,7 +97,7 @@ def bring_late(
     _impute(late, core, estimate, model, r, t - late.deadline)
 
 
-@inlined
+@compiled
 def _impute(late: Late, core: Core, estimate: Any, model: Any, r: int, round: int) -> None:
     """φ̂ now stands for what is still not known of this round."""
     slot = find(core.pending, r, round)
@@ -113,7 +113,7 @@ def _impute(late: Late, core: Core, estimate: Any, model: Any, r: int, round: in
     _learn_if_ready(core, estimate, r, slot)
 
 
-@inlined
+@compiled
 def _learn_if_ready(core: Core, estimate: Any, r: int, slot: int) -> None:
     keeps = keeps_votes(estimate)
     if slot != FREE and is_ready(core.pending, core.fit.rules, keeps, r, slot):

@@ -13,7 +13,7 @@ from duelwise.learning.core import round as one_run
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.pending import FREE, SERVED, Pending, find, has_room, release
 from duelwise.learning.core.roles import keeps_votes, width_at
-from duelwise.learning.core.state import Core, Handle
+from duelwise.learning.core.state import Core
 from duelwise.types import Array, IntArray
 
 choose_one, serve_one, observe_one = one_run.choose, one_run.serve, one_run.observe
@@ -25,10 +25,9 @@ FINE, NO_SUCH_RUN, NEVER_SERVED, FINISHED, REPEATED, NOT_FINITE, NO_OUTCOME, NO_
 
 @compiled
 def choose(
-    handle: Handle[Core], x: Array, predicted: Array, z: Array, noise: Array
+    core: Core, x: Array, predicted: Array, z: Array, noise: Array
 ) -> tuple[IntArray, Array, Array]:
     """x (R, K, dx), predicted (R, K, dy), z (R, K, d) both, noise (R, K) → arms (R, 2), their x and y."""
-    core = handle.held
     runs, dx, dy = x.shape[0], x.shape[2], predicted.shape[2]
     arms, pair_x = np.empty((runs, 2), dtype=np.int64), np.empty((runs, 2, dx))
     pair_predicted = np.empty((runs, 2, dy))
@@ -44,9 +43,8 @@ def choose(
 
 
 @compiled
-def widths(handle: Handle[Core]) -> Array:
+def widths(core: Core) -> Array:
     """(R,) c_t."""
-    core = handle.held
     out = np.empty(core.fit.theta.shape[0])
     for r in range(out.shape[0]):
         out[r] = width_at(core.width, core, r)
@@ -54,9 +52,8 @@ def widths(handle: Handle[Core]) -> Array:
 
 
 @compiled
-def serve(handle: Handle[Core], arms: IntArray, x: Array, predicted: Array, wanted: int) -> int:
+def serve(core: Core, arms: IntArray, x: Array, predicted: Array, wanted: int) -> int:
     """Take in a duel of every run: arms (R, 2), x (R, 2, dx), predicted (R, 2, dy); FINE or NO_ROOM."""
-    core = handle.held
     if not has_room(core.pending, 1):
         return NO_ROOM
     for r in range(arms.shape[0]):
@@ -120,14 +117,13 @@ def _each_once(start: IntArray, ordered: IntArray) -> tuple[IntArray, IntArray]:
 
 @compiled
 def observe(
-    handle: Handle[Core], run: IntArray, round: IntArray, y: Array, imputed: bool, keeps: bool
+    core: Core, run: IntArray, round: IntArray, y: Array, imputed: bool, keeps: bool
 ) -> tuple[int, int, Array, IntArray, IntArray]:
     """Contexts y (n, 2, dy), NaN where still unknown, if nothing in them is known already: V moves.
 
     The verdict and its position, x (n, 2, dx) of the duels, and of those that something can now be
     learned from where each run's begin (R + 1,) and their slots.
     """
-    core = handle.held
     p, n = core.pending, run.shape[0]
     slots, pairs = np.empty(n, dtype=np.int64), np.empty((n, 2, p.x.shape[3]))
     verdict, at = _find_all(p, run, round, slots)
@@ -179,14 +175,13 @@ def _mark(p: Pending, r: int, slot: int, y: Array, known: bool) -> None:
 
 @compiled
 def hear(
-    handle: Handle[Core], run: IntArray, round: IntArray, vote: Array, keeps: bool
+    core: Core, run: IntArray, round: IntArray, vote: Array, keeps: bool
 ) -> tuple[int, int, IntArray, IntArray]:
     """Votes (n,), if each is 0, ½ or 1 and its duel waits for one; else none.
 
     The verdict and its position, then of the duels that are ready to be learned from where each
     run's begin (R + 1,) and their slots.
     """
-    core = handle.held
     p, n = core.pending, run.shape[0]
     slots = np.empty(n, dtype=np.int64)
     verdict, at = _find_all(p, run, round, slots)
@@ -211,10 +206,9 @@ def hear(
 
 @compiled
 def learn(
-    handle: Handle[Core], estimate: Handle[Any], start: IntArray, slots: IntArray
+    core: Core, estimate: Any, start: IntArray, slots: IntArray
 ) -> tuple[IntArray, IntArray, Array]:
     """Every run's estimate follows its ready duels: run, round, final weight (n,) of the votes learned."""
-    core, held = handle.held, estimate.held
     room = 0
     for r in range(core.fit.theta.shape[0]):
         for i in range(start[r], start[r + 1]):
@@ -225,7 +219,7 @@ def learn(
         if start[r] == start[r + 1]:
             continue
         arrivals = take_in(core, r, slots, start[r], start[r + 1])
-        update(core, held, r, arrivals)
+        update(core, estimate, r, arrivals)
         for i in range(arrivals.outcome.shape[0]):
             for _ in range(arrivals.settled[i]):
                 run[n], round[n], weight[n] = r, arrivals.round[i], arrivals.weight[i]
@@ -234,15 +228,15 @@ def learn(
 
 
 @compiled
-def keeps(estimate: Handle[Any]) -> bool:
+def keeps(estimate: Any) -> bool:
     """Whether the estimate can put a vote right after it was learned."""
-    return keeps_votes(estimate.held)
+    return keeps_votes(estimate)
 
 
 @compiled
-def forget(handle: Handle[Core], run: int, round: int) -> int:
+def forget(core: Core, run: int, round: int) -> int:
     """The duel waits for its vote no longer; the verdict."""
-    p = handle.held.pending
+    p = core.pending
     slots = np.empty(1, dtype=np.int64)
     verdict, _ = _find_all(p, np.full(1, run), np.full(1, round), slots)
     if verdict == FINE:
@@ -253,9 +247,9 @@ def forget(handle: Handle[Core], run: int, round: int) -> int:
 
 
 @compiled
-def look(handle: Handle[Core], round: int) -> tuple[int, int, IntArray, Array, Array, Array]:
+def look(core: Core, round: int) -> tuple[int, int, IntArray, Array, Array, Array]:
     """Arms (R, 2), Δz (R, d), ω and leverage (R,) of a round for which every run waits."""
-    p = handle.held.pending
+    p = core.pending
     runs, d = p.dz.shape[0], p.dz.shape[2]
     arms, dz = np.empty((runs, 2), dtype=np.int64), np.empty((runs, d))
     weight, leverage, slots = np.empty(runs), np.empty(runs), np.empty(runs, dtype=np.int64)

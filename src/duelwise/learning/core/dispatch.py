@@ -19,7 +19,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from numba.core import types
-from numba.extending import overload
+from numba.core.imputils import lower_builtin
+from numba.core.typing.templates import AbstractTemplate, infer, infer_global
 
 from duelwise.errors import InvalidInput
 from duelwise.learning.core.jit import compiled, mark_foreign
@@ -32,28 +33,37 @@ _KERNELS: dict[tuple[str, type], Callable[..., Any]] = {}
 def role(declaration: F) -> F:
     """Declare what a kind of part does; its first argument is the part's state."""
 
-    _declare(declaration, lambda state: kernel_for(declaration, state).py_func)
+    _declare(declaration, lambda state: kernel_for(declaration, state))
     return declaration
 
 
 def optional_role(declaration: F) -> F:
     """The same for what not every part of the kind minds: the declaration's own text holds for the others."""
-
-    def own_or_default(state: type) -> Callable[..., Any]:
-        found: Any = _KERNELS.get((declaration.__name__, state))
-        return declaration if found is None else found.py_func
-
-    _declare(declaration, own_or_default)
+    default = compiled(declaration)
+    _declare(declaration, lambda state: _KERNELS.get((declaration.__name__, state), default))
     return declaration
 
 
-def _declare(declaration: Callable[..., Any], kernel_of: Callable[[type], Callable[..., Any]]) -> None:
-    def find(state: Any, *_rest: Any) -> Any:
-        if not isinstance(state, types.BaseNamedTuple):
-            return None  # numba then says that it knows no such function
-        return kernel_of(state.instance_class)
+def _declare(declaration: Callable[..., Any], kernel_of: Callable[[type], Any]) -> None:
+    """In compiled code a call of the declaration is a call of the kernel for its first argument's class."""
 
-    overload(declaration, strict=False, jit_options={"nogil": True, "error_model": "numpy"})(find)
+    def called(state: Any) -> Any:
+        return types.Dispatcher(kernel_of(state.instance_class).inner)
+
+    @infer
+    class Call(AbstractTemplate):
+        key = declaration
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            if not hasattr(args[0], "instance_class"):
+                return None  # numba then says that it knows no such function
+            return called(args[0]).get_call_type(self.context, args, kws)
+
+    infer_global(declaration, types.Function(Call))
+
+    @lower_builtin(declaration, types.VarArg(types.Any))
+    def call(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return context.get_function(called(signature.args[0]), signature)(builder, args)
 
 
 def kernel(declared: Callable[..., Any], state: type) -> Callable[[F], F]:

@@ -28,6 +28,8 @@ from numba.core.caching import IndexDataCacheFile
 from numba.extending import register_jitable
 
 from duelwise.learning.core.compiling_once import Turns
+from duelwise.learning.core.inner import Kernel
+from duelwise.learning.core.reference import Reference
 from duelwise.sources import digest, sources
 
 P = ParamSpec("P")
@@ -41,12 +43,9 @@ _FOREIGN: dict[type, str] = {}  # state classes of parts from outside, and a dig
 
 def compiled(function: Callable[P, T]) -> Callable[P, T]:
     """A serial kernel."""
-    return _stamped(numba.njit(cache=True, nogil=True, error_model="numpy")(function))
-
-
-def inlined(function: Callable[P, T]) -> Callable[P, T]:
-    """A kernel that becomes part of its caller: a step of a round, whose state is wide to hand on."""
-    return _stamped(numba.njit(cache=True, nogil=True, error_model="numpy", inline="always")(function))
+    kernel = Kernel(function)
+    kernel.enable_caching()
+    return _stamped(kernel)
 
 
 def also_compiled(function: Callable[P, T]) -> Callable[P, T]:
@@ -138,12 +137,10 @@ def _foreign_parts(signature: Any) -> list[str]:
     """Digests of the foreign parts in a signature, in its order."""
     found: list[str] = []
     for kind in signature:
-        if isinstance(kind, types.NamedTuple | types.NamedUniTuple) and kind.instance_class in _FOREIGN:
+        if getattr(kind, "instance_class", None) in _FOREIGN:
             found.append(_FOREIGN[kind.instance_class])
-        if isinstance(kind, types.BaseTuple):
+        if isinstance(kind, types.BaseTuple | Reference):
             found += _foreign_parts(kind.types)
-        elif isinstance(kind, types.StructRef):
-            found += _foreign_parts(kind.field_dict.values())
     return found
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelwise.learning.core.jit import compiled, inlined
+from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.links import slope
 from duelwise.learning.core.pending import Pending
 from duelwise.types import Array, IntArray
@@ -34,7 +34,7 @@ def monitors(*, runs: int) -> Monitors:
     )  # fmt: skip
 
 
-@inlined
+@compiled
 def watch(
     m: Monitors, p: Pending, r: int, slot: int, imputed: bool, theta: Array, link: int, curvature: float
 ) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from duelwise.learning.core.equations import leverage, widest_pair
 from duelwise.learning.core.geometry import move
-from duelwise.learning.core.jit import inlined
+from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.monitors import watch
 from duelwise.learning.core.pending import (
     FREE,
@@ -33,7 +33,7 @@ from duelwise.learning.core.state import (
 from duelwise.types import Array, IntArray
 
 
-@inlined
+@compiled
 def join(x: Array, predicted: Array, z: Array) -> None:
     """z (K, d) ← x (K, dx) beside predicted (K, dy)."""
     dx = x.shape[1]
@@ -44,7 +44,7 @@ def join(x: Array, predicted: Array, z: Array) -> None:
             z[k, dx + j] = predicted[k, j]
 
 
-@inlined
+@compiled
 def choose(core: Core, r: int, x: Array, z: Array, noise: Array) -> tuple[int, int]:
     """Steps 1 and 2: which pair of x (K, dx) to serve; z (K, d) is x with y as φ̂ predicts it."""
     fit = core.fit
@@ -69,7 +69,7 @@ def choose(core: Core, r: int, x: Array, z: Array, noise: Array) -> tuple[int, i
     return chosen
 
 
-@inlined
+@compiled
 def less_sure(sight: Sight, times: int) -> Sight:
     """The more often the same pair is out without an answer, the less Θ̂ says which pair is next."""
     theta = np.empty_like(sight.theta)
@@ -80,7 +80,7 @@ def less_sure(sight: Sight, times: int) -> Sight:
     )
 
 
-@inlined
+@compiled
 def knows_nothing(theta: Array) -> bool:
     """Whether Θ̂ (d,) ties all candidates."""
     nothing = True
@@ -89,7 +89,7 @@ def knows_nothing(theta: Array) -> bool:
     return nothing
 
 
-@inlined
+@compiled
 def serve(
     core: Core, r: int, arms: tuple[int, int], x: Array, predicted: Array, at: tuple[int, int], wanted: int
 ) -> int:
@@ -124,7 +124,7 @@ def serve(
     return slot
 
 
-@inlined
+@compiled
 def observe(core: Core, r: int, slot: int, y: Array, imputed: bool) -> bool:
     """Step 3, y (2, dy) of a served pair becomes known, NaN where it does not; whether it now is all known.
 
@@ -163,7 +163,7 @@ def observe(core: Core, r: int, slot: int, y: Array, imputed: bool) -> bool:
     return known
 
 
-@inlined
+@compiled
 def _difference(p: Pending, r: int, slot: int, seen: bool) -> None:
     """The post-serving part of Δz, from what was `seen` where it was, else from what was predicted."""
     dx = p.x.shape[3]
@@ -176,7 +176,7 @@ def _difference(p: Pending, r: int, slot: int, seen: bool) -> None:
         p.dz[r, slot, dx + j] = left - right
 
 
-@inlined
+@compiled
 def _fix(core: Core, r: int, slot: int) -> None:
     """Δz of a duel is final: so is ω, and V counts the duel."""
     p, dz = core.pending, core.pending.dz[r, slot]
@@ -188,7 +188,7 @@ def _fix(core: Core, r: int, slot: int) -> None:
     p.state[r, slot] = OBSERVED
 
 
-@inlined
+@compiled
 def hear(p: Pending, r: int, slot: int, outcome: float) -> None:
     """Step 3, a vote on a served pair arrives."""
     p.waiting[r, slot, int(2.0 * outcome)] += 1
@@ -196,7 +196,7 @@ def hear(p: Pending, r: int, slot: int, outcome: float) -> None:
     p.out[r] -= 1
 
 
-@inlined
+@compiled
 def is_ready(p: Pending, rules: Rules, keeps: bool, r: int, slot: int) -> bool:
     """Whether there is something to learn: votes on a known Δz, or a provisional Δz that became final.
 
@@ -208,14 +208,14 @@ def is_ready(p: Pending, rules: Rules, keeps: bool, r: int, slot: int) -> bool:
     return votes > 0 and keeps and rules.provisional and not knows_nothing(p.dz[r, slot])
 
 
-@inlined
+@compiled
 def _entries(p: Pending, r: int, slot: int) -> int:
     """How many entries of `Arrivals` a ready duel makes."""
     votes = p.waiting[r, slot, 0] + p.waiting[r, slot, 1] + p.waiting[r, slot, 2]
     return votes + _is_final_now(p, r, slot)
 
 
-@inlined
+@compiled
 def take_in(core: Core, r: int, slots: IntArray, low: int, high: int) -> Arrivals:
     """The votes in slots[low:high], in that order; a duel that lacks nothing more waits no longer."""
     p, n = core.pending, 0
@@ -252,13 +252,13 @@ def take_in(core: Core, r: int, slots: IntArray, low: int, high: int) -> Arrival
     return Arrivals(round, dz, weight, outcome, levers, rank, row, kept, settled)
 
 
-@inlined
+@compiled
 def _is_final_now(p: Pending, r: int, slot: int) -> int:
     """1 where votes were learned with a Δz that has changed since."""
     return 1 if p.provisional[r, slot] == 1 and p.state[r, slot] == OBSERVED else 0
 
 
-@inlined
+@compiled
 def update(core: Core, estimate: object, r: int, arrivals: Arrivals) -> None:
     """Step 4: W and Θ̂ follow the votes that arrived."""
     fit = core.fit
@@ -270,7 +270,7 @@ def update(core: Core, estimate: object, r: int, arrivals: Arrivals) -> None:
             core.pending.row[r, arrivals.slot[i]] = arrivals.row[i]
 
 
-@inlined
+@compiled
 def admit(fit: Fit, r: int, arrivals: Arrivals, i: int) -> None:
     """Fix the weight of vote i as learned, and move W by it (2)."""
     dz = arrivals.dz[i]

@@ -1,19 +1,12 @@
 """The state of R runs of a learner, grouped by meaning. Every array has a leading run axis."""
 
-# numba's structures have no types to check against.
-# pyright: reportUnknownMemberType=false, reportUntypedBaseClass=false, reportUntypedClassDecorator=false
-# pyright: reportUnknownVariableType=false, reportMissingTypeStubs=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core import types
-from numba.experimental import structref
 
 from duelwise.learning.core.geometry import Geometry
-from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.monitors import Monitors
 from duelwise.learning.core.pending import Pending
 from duelwise.types import Array, IntArray, Snapshot
@@ -125,33 +118,3 @@ def fill_arrays(state: Any, saved: Snapshot) -> None:
     """Write saved arrays into those of a state tuple."""
     for name, value in named_arrays(state).items():
         value[...] = saved[name]
-
-
-# State crosses from Python behind one handle: as forty loose arrays it would cost ten times as much a call.
-
-
-@structref.register
-class _HandleType(types.StructRef):
-    def preprocess_fields(self, fields: Any) -> Any:
-        return tuple((name, types.unliteral(kind)) for name, kind in fields)
-
-
-T = TypeVar("T")
-
-
-class Handle(structref.StructRefProxy, Generic[T]):
-    """A state, held on the compiled side."""
-
-    held: T  # for compiled code
-
-    def __new__(cls, held: T) -> Handle[T]:
-        return structref.StructRefProxy.__new__(cls, held)
-
-
-structref.define_proxy(Handle, _HandleType, ["held"])
-
-
-@compiled
-def handle(held: T) -> Handle[T]:
-    """The handle of a state tuple; the arrays are shared, not copied."""
-    return Handle(held)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from duelwise.learning.core.jit import compiled, inlined
+from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.roles import absorb, learns_parts, predict
 from duelwise.learning.core.state import fill_arrays, named_arrays
 from duelwise.learning.post_serving.recursive import needs_separation, separated
@@ -63,7 +63,7 @@ def _absorb_pairs(model: Any, run: IntArray, x: Array, y: Array) -> None:
         absorb_seen(model, run[i], x[i], y[i])
 
 
-@inlined
+@compiled
 def absorb_seen(model: Any, r: int, x: Array, y: Array) -> None:
     """`absorb` of a pair, x (2, dx), of whose y (2, dy) some may be unknown (NaN)."""
     gaps = False
