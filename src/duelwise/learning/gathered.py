@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from duelwise.learning.core.reference import handle
 from duelwise.learning.core.sequence import HEARING, OBSERVING, SERVING, Events
-from duelwise.learning.core.state import handle
 from duelwise.types import Array, Contexts, Duel, Event, IntArray, Votes
 
 RUN: IntArray = np.zeros(1, dtype=np.int64)
@@ -22,14 +21,14 @@ class Gathered:
         whole: IntArray = np.zeros(room, np.int64)
         pairs = (room, 2)
         self.events = Events(
-            count=np.zeros(4, np.int64), kind=whole.copy(), round=whole.copy(), row=whole.copy(),
+            counts=np.zeros(4, np.int64), kind=whole.copy(), round=whole.copy(), row=whole.copy(),
             arms=np.zeros(pairs, np.int64), wanted=whole.copy(),
             x=np.zeros((*pairs, context_dim)), predicted=np.zeros((*pairs, post_dim)),
             y=np.zeros((*pairs, post_dim)), imputed=whole.copy(), outcome=np.zeros(room),
             seen_x=np.zeros((*pairs, context_dim)), seen_y=np.zeros((*pairs, post_dim)),
             units=np.zeros((2, context_dim + post_dim)),
         )  # fmt: skip
-        self.handle: Any = handle(self.events)
+        self.handle = handle(self.events)
         self.offers: list[Array | None] = []  # (2, dx) least and greatest of what each duel was chosen from
         self._room, self._length, self._contexts, self._votes = room, 0, 0, 0
 
@@ -68,9 +67,25 @@ class Gathered:
         held.kind[at], held.round[at], held.row[at] = kind, round, row
         self._length += 1
 
+    def takes(self, event: Event) -> bool:
+        """Whether the event can be gathered: of one run, and one vote or context at a time."""
+        if isinstance(event, Contexts | Votes):
+            return len(event.round) == 1
+        return isinstance(event, Duel) and len(event.x) == 1
+
+    def take(self, event: Event) -> None:
+        """A duel, a context or a vote, as a learner takes it singly."""
+        if isinstance(event, Duel):
+            offered = None if event.offered is None else event.offered[0]
+            self.serve(event.round, event.arms[0], event.x[0], event.predicted[0], offered, event.wanted)
+        elif isinstance(event, Contexts):
+            self.observe(int(event.round[0]), event.y[0], imputed=event.imputed)
+        elif isinstance(event, Votes):
+            self.tell(int(event.round[0]), float(event.outcome[0]))
+
     def close(self) -> Events:
         """The events, all counted."""
-        self.events.count[:] = self._length, len(self.offers), self._contexts, self._votes
+        self.events.counts[:] = self._length, len(self.offers), self._contexts, self._votes
         return self.events
 
     def clear(self) -> None:

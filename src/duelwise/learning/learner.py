@@ -378,7 +378,7 @@ class DuelingLearner:
         """
         events, begin, each = gathered.close(), 0, NOTHING
         while True:
-            estimate = self._estimate_with_room(int(events.count[3]) + self.core.pending.round.shape[1])
+            estimate = self._estimate_with_room(int(events.counts[3]) + self.core.pending.round.shape[1])
             verdict, at, round, weight = happen(
                 self._handle, estimate, gathered.handle, units, clamped, begin, self._keeps_votes
             )
@@ -386,12 +386,12 @@ class DuelingLearner:
             each = learned if each is NOTHING else joined((each, learned))
             if verdict != batch.NO_ROOM:
                 break
-            self.make_room(int(events.count[1]))
+            self.make_room(int(events.counts[1]))
             begin = at
         if verdict != batch.FINE:
             what = ("duel", "context", "vote")[int(events.kind[at])]
             self._refuse(what, verdict, 0, int(events.round[at]))
-        contexts = int(events.count[2])
+        contexts = int(events.counts[2])
         if self.post_dim and contexts:
             rows = slice(0, contexts)
             self._teach_in_order(events.seen_x[rows], events.seen_y[rows], events.imputed[rows])

@@ -24,9 +24,7 @@ FINE, NO_SUCH_RUN, NEVER_SERVED, FINISHED, REPEATED, NOT_FINITE, NO_OUTCOME, NO_
 
 
 @compiled
-def choose(
-    core: Core, x: Array, predicted: Array, z: Array, noise: Array
-) -> tuple[IntArray, Array, Array]:
+def choose(core: Core, x: Array, predicted: Array, z: Array, noise: Array) -> tuple[IntArray, Array, Array]:
     """x (R, K, dx), predicted (R, K, dy), z (R, K, d) both, noise (R, K) → arms (R, 2), their x and y."""
     runs, dx, dy = x.shape[0], x.shape[2], predicted.shape[2]
     arms, pair_x = np.empty((runs, 2), dtype=np.int64), np.empty((runs, 2, dx))
@@ -205,9 +203,7 @@ def hear(
 
 
 @compiled
-def learn(
-    core: Core, estimate: Any, start: IntArray, slots: IntArray
-) -> tuple[IntArray, IntArray, Array]:
+def learn(core: Core, estimate: Any, start: IntArray, slots: IntArray) -> tuple[IntArray, IntArray, Array]:
     """Every run's estimate follows its ready duels: run, round, final weight (n,) of the votes learned."""
     room = 0
     for r in range(core.fit.theta.shape[0]):

@@ -18,7 +18,7 @@ from duelwise.learning.core.batch import (
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.pending import FREE, SERVED, Pending, find, has_room
 from duelwise.learning.core.round import hear, is_ready, observe, serve, take_in, update
-from duelwise.learning.core.state import Core, Handle
+from duelwise.learning.core.state import Core
 from duelwise.types import Array, IntArray
 
 SERVING, OBSERVING, HEARING = 0, 1, 2
@@ -30,7 +30,7 @@ class Events(NamedTuple):
     Features are as they came; in units of their ranges they stand where something was observed.
     """
 
-    count: IntArray  # (4,) of all events, of duels, of contexts, of votes
+    counts: IntArray  # (4,) of all events, of duels, of contexts, of votes
     kind: IntArray  # (n,) SERVING, OBSERVING or HEARING
     round: IntArray  # (n,)
     row: IntArray  # (n,)
@@ -56,7 +56,7 @@ class Units(NamedTuple):
 
 @compiled
 def happen(
-    handle: Handle[Core], estimate: Handle[Any], held: Handle[Events], units: Units, clamped: IntArray,
+    core: Core, estimate: Any, events: Events, units: Units, clamped: IntArray,
     begin: int, keeps: bool,
 ) -> tuple[int, int, IntArray, Array]:  # fmt: skip
     """Run 0 serves, observes and hears what the events from `begin` on say, with a solve for each vote.
@@ -64,11 +64,10 @@ def happen(
     The verdict and its position: events before it have happened. Then round and final weight (m,) of the
     votes learned. `clamped` (1, d) counts what lay beyond the bounds.
     """
-    core, fit, events, r = handle.held, estimate.held, held.held, 0
-    p, dx, slots = core.pending, core.pending.x.shape[3], np.empty(1, dtype=np.int64)
-    room = _votes_within(p, r) + events.count[3]
+    r, p, dx, slots = 0, core.pending, core.pending.x.shape[3], np.empty(1, dtype=np.int64)
+    room = _votes_within(p, r) + events.counts[3]
     round, weight, n = np.empty(room, dtype=np.int64), np.empty(room), 0
-    for i in range(begin, events.count[0]):
+    for i in range(begin, events.counts[0]):
         kind, row, verdict = events.kind[i], events.row[i], FINE
         if kind == SERVING:
             if events.round[i] != p.next_round[r]:
@@ -83,7 +82,7 @@ def happen(
                 return verdict, i, round[:n], weight[:n]
             arms = (events.arms[row, 0], events.arms[row, 1])
             x, predicted = events.units[:, :dx], events.units[:, dx:]
-            serve(core, r, arms, x, predicted, (0, 1), events.wanted[row])
+            serve(core, r, arms, x, predicted, (0, 1), int(events.wanted[row]))
             continue
         slot = find(p, r, events.round[i])
         if slot == FREE:
@@ -107,7 +106,7 @@ def happen(
         if is_ready(p, core.fit.rules, keeps, r, slot):
             slots[0] = slot
             arrivals = take_in(core, r, slots, 0, 1)
-            update(core, fit, r, arrivals)
+            update(core, estimate, r, arrivals)
             for k in range(arrivals.outcome.shape[0]):
                 for _ in range(arrivals.settled[k]):
                     round[n], weight[n] = arrivals.round[k], arrivals.weight[k]

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from duelwise.learning import validation
 from duelwise.learning.apply import apply
 from duelwise.learning.core.batch import all_finite
+from duelwise.learning.core.reference import handle
 from duelwise.learning.core.sequence import Units
 from duelwise.learning.gathered import Gathered
 from duelwise.learning.learner import NOTHING, DuelingLearner, Learned, joined
@@ -35,6 +36,8 @@ from duelwise.types import (
     Taught,
     Votes,
 )
+
+E = TypeVar("E", bound=Event)
 
 LEARNING_ASKS = 512  # after which ranges settle,
 LEARNING_CONTEXTS = 256  # if so many contexts were seen,
@@ -84,7 +87,7 @@ class ScaledLearner:
         self.ranges: Ranges = ranges
         self._x = ranges.part(0, self.context_dim)
         self._y = ranges.part(self.context_dim, len(self.learned))
-        self._units = Units(*ranges)
+        self._units = handle(Units(*ranges))
 
     @property
     def round(self) -> int:
@@ -129,7 +132,7 @@ class ScaledLearner:
     def serve(self, duel: Duel) -> None:
         """Register a duel. One whose x is NaN only counts its round: it teaches nothing."""
         if self._learns:
-            duel = duel if duel.offered is not None else duel._replace(offered=spread(duel.x))
+            duel = _with_offer(duel)
         self._let_happen(duel)
         self.asks += 1
         if self._learns and self.settled and duel.offered is not None:
@@ -163,19 +166,40 @@ class ScaledLearner:
         self._let_happen(Forgotten(run, round))
 
     def fold(self, gathered: Gathered) -> Learned:
-        """Let many events happen, one after another: in one compiled call once ranges are settled."""
-        if not self.settled or not self.learner.folds_at_once:
+        """Let many events happen, one after another, in one compiled call where the learner can."""
+        if not self.learner.folds_at_once:
             each = [self._happen(event) for event in gathered.one_by_one()]
             return joined(each) if each else NOTHING
         learned = self.learner.fold(gathered, self._units, self.clamped)
         self.asks += len(gathered.offers)
-        if self._learns:
+        if not self.settled:
+            self._history.events += map(_with_offer, gathered.one_by_one())
+        elif self._learns:
             self._remember(gathered)
         return learned
 
+    def _fold_again(self) -> None:
+        """Let all that is kept in raw numbers happen to a fresh learner."""
+        gathered = Gathered(context_dim=self.context_dim, post_dim=self.post_dim)
+
+        def let_them_happen() -> None:
+            if len(gathered):
+                self.learner.fold(gathered, self._units, self.clamped)
+                gathered.clear()
+
+        for event in self._history.events:
+            together = self.learner.folds_at_once and gathered.takes(event)
+            if gathered.is_full or not together:
+                let_them_happen()
+            if together:
+                gathered.take(event)
+            else:
+                self._fold(event)
+        let_them_happen()
+
     def _remember(self, gathered: Gathered) -> None:
         """What a wider range will be judged by: only the latest is kept."""
-        held, duels, contexts = gathered.events, *gathered.events.count[1:3].tolist()
+        held, duels, contexts = gathered.events, *gathered.events.counts[1:3].tolist()
         if duels:
             rows = slice(max(0, duels - RECENT), duels)
             for offered, spanned in zip(gathered.offers[rows], spread(held.x[rows]), strict=True):
@@ -250,8 +274,7 @@ class ScaledLearner:
             return
         self.learner = self._make()
         self.clamped[...] = 0
-        for event in self._history.events:
-            self._fold(event)
+        self._fold_again()
         if ranging.settled:
             self.settled = True
             self._history.events.clear()
@@ -294,6 +317,13 @@ class SelfScaledLearner(ScaledLearner):
         ranging = self.due()
         if ranging is not None:
             self.rescale(ranging)
+
+
+def _with_offer(event: E) -> E:
+    """A duel says what it was chosen from; where nobody noted it, the pair itself."""
+    if isinstance(event, Duel) and event.offered is None:
+        return event._replace(offered=spread(event.x))
+    return event
 
 
 def _middle(units: Array) -> Array:
