@@ -57,19 +57,21 @@ def foresight() -> Foresight:
 
 def take(held: Foresight, chance: Array, outcome: Array) -> None:
     """Judge chances (n,) given before the outcomes (n,) were known."""
-    seen = int(held.votes.sum())
+    seen, (log_loss,), (hits,) = int(held.votes.sum()), held.log_loss.tolist(), held.hits.tolist()
     for given, came in zip(chance.tolist(), outcome.tolist(), strict=True):
         sure = min(max(given, LEAST_CHANCE), 1 - LEAST_CHANCE)
         bin = min(int(given * BINS), BINS - 1)
         held.chance[bin] += given
         held.won[bin] += came
         held.votes[bin] += 1
-        held.log_loss[0] -= came * math.log(sure) + (1 - came) * math.log1p(-sure)
+        log_loss -= came * math.log(sure) + (1 - came) * math.log1p(-sure)
         hit = 0.5 if came == 0.5 or given == 0.5 else float((given > 0.5) == (came > 0.5))
-        held.hits[0] += hit
-        held.first_hits[0] += hit if seen < AT_FIRST else 0.0
+        hits += hit
+        if seen < AT_FIRST:
+            held.first_hits[0] += hit
         held.recent[seen % AT_FIRST] = hit
         seen += 1
+    held.log_loss[0], held.hits[0] = log_loss, hits
 
 
 def foreseen(held: Foresight) -> Foreseen | None:

@@ -401,9 +401,8 @@ class DuelingLearner:
         """φ̂ learns from pairs x (n, 2, dx), y (n, 2, dy), in order, but for what it imputed itself."""
         seen = np.flatnonzero(imputed == 0)
         together = getattr(self.post_serving, "learns_in_order", False) and not np.isnan(y).any()
-        for rows in [seen] if together else np.split(seen, len(seen)):
-            if len(rows):
-                self.teach(np.zeros(len(rows), dtype=np.int64), x[rows], y[rows])
+        for rows in seen[None] if together else seen[:, None]:
+            self.teach(np.zeros(len(rows), dtype=np.int64), x[rows], y[rows])
 
     def _learn_in_python(self, start: IntArray, ready: IntArray) -> Learned:
         """The same by an estimate that has no kernel."""

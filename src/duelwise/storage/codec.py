@@ -21,8 +21,8 @@ from duelwise.errors import StorageFailure
 from duelwise.types import JSON, AnyArray, Snapshot
 
 AnyDtype = np.dtype[Any]
-Layout = tuple[tuple[str, tuple[int, ...], AnyDtype, int], ...]
-"""Of each array its name, shape, type, and where it begins."""
+Layout = tuple[tuple[str, tuple[int, ...], AnyDtype, int, bool], ...]
+"""Of each array its name, shape, type, where it begins, and whether it can be used where it stands."""
 
 MAGIC = b"DW"
 VERSION = 1
@@ -80,11 +80,12 @@ def _header(header: bytes) -> tuple[dict[str, JSON], Layout]:
 
 @lru_cache(maxsize=256)
 def _layout(text: bytes) -> Layout:
-    places: list[tuple[str, tuple[int, ...], AnyDtype, int]] = []
+    places: list[tuple[str, tuple[int, ...], AnyDtype, int, bool]] = []
     offset = 0
     for name, dtype, shape in cast("list[tuple[str, str, list[int]]]", json.loads(text)):
         kind = np.dtype(dtype)
-        places.append((name, tuple(shape), kind, offset))
+        usable = offset % kind.itemsize == 0 and kind.isnative
+        places.append((name, tuple(shape), kind, offset, usable))
         offset += math.prod(shape) * kind.itemsize
     return tuple(places)
 
@@ -92,9 +93,7 @@ def _layout(text: bytes) -> Layout:
 def _arrays(layout: Layout, held: bytearray) -> Snapshot:
     """Arrays over one block of memory that is theirs alone: compiled kernels write to them."""
     arrays: Snapshot = {}
-    for name, shape, kind, offset in layout:
+    for name, shape, kind, offset, usable in layout:
         array: AnyArray = np.ndarray(shape, kind, held, offset)
-        if offset % kind.itemsize or not kind.isnative:
-            array = array.astype(kind.newbyteorder("="))
-        arrays[name] = array
+        arrays[name] = array if usable else array.astype(kind.newbyteorder("="))
     return arrays

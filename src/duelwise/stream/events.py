@@ -246,8 +246,10 @@ def encode(event: Event) -> bytes:
 def decode(row: EventRow) -> Recorded:
     """The event of a row; one that this version cannot read is damage, and named."""
     try:
-        fields, arrays = unpack(row.payload)
-        return Recorded(row.seq, row.at, KINDS[row.kind](**fields, **arrays), row.event_id)
+        seq, kind, _, event_id, at, payload = row
+        fields, arrays = unpack(payload)
+        said = KINDS[kind](**fields, **arrays) if arrays else KINDS[kind](**fields)
+        return Recorded(seq, at, said, event_id)
     except (LookupError, TypeError, ValueError, StorageFailure) as error:
         raise Damaged(
             f"Event {row.seq} ({row.kind!r:.40}) cannot be read: {type(error).__name__}: {error}. "

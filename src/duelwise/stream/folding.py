@@ -17,6 +17,7 @@ from duelwise.storage import SnapshotRow, Store, pack, unpack
 from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
 from duelwise.stream.believing import Believing
 from duelwise.stream.catalogue import Catalogue
+from duelwise.stream.collecting import uncollected
 from duelwise.stream.events import (
     OF_ITEMS,
     REWRITING,
@@ -69,7 +70,8 @@ class Folded:
         self._closing: list[int] = []
         self._partly_known: set[int] = set()  # rounds of whose context some is known, and some is not
         self._measured: tuple[Array, Ranges, Offer] | None = None  # the latest large offer
-        self.on_learned: Callable[[LearnedVote], None] | None = None  # for whoever walks a log
+        # For whoever walks a log for its votes alone: they go there, and nothing is believed of them.
+        self.on_learned: Callable[[list[LearnedVote]], None] | None = None
         self.seq: int = 0
         self.restored_from: int = 0  # the snapshot it started from
         self.left_out = leaving_out  # rounds, single votes and sources whose votes are left out,
@@ -255,11 +257,10 @@ class Folded:
             vote = self.duels.learn(round, weight)
             if vote is not None:
                 votes.append(vote)
-        if votes:
-            self.believing.take(np.array([one.dz for one in votes]), np.array([one.outcome for one in votes]))
         if self.on_learned is not None:
-            for vote in votes:
-                self.on_learned(vote)
+            self.on_learned(votes)
+        elif votes:
+            self.believing.take(np.array([one.dz for one in votes]), np.array([one.outcome for one in votes]))
 
     def snapshot(self) -> SnapshotRow:
         """The whole state as bytes."""
@@ -365,7 +366,8 @@ def rebuild(settings: StreamSettings, log: Log, *, upto: int) -> Folded:
 
 def _folded_without(settings: StreamSettings, log: Log, *, retracted_upto: int, upto: int) -> Folded:
     folded = Folded(settings, leaving_out=left_out(log.of_kinds(REWRITING, upto=retracted_upto)))
-    folded.apply_all(watched(log.events(after=0, upto=upto), upto=upto))
+    with uncollected():
+        folded.apply_all(watched(log.events(after=0, upto=upto), upto=upto))
     return folded
 
 

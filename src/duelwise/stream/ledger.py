@@ -123,7 +123,8 @@ class Ledger:
                 "follow what was recorded before. `repair` sets the row aside.",
                 seq=recorded.seq,
             )
-        if isinstance(event, Asked):
+        if ticket is None:
+            assert isinstance(event, Asked)
             self.waiting[event.round] = Waiting(at, event.swapped, state, event.wanted or 1)
             self.counts[state] += 1
             self.rounds += 1
@@ -153,7 +154,8 @@ class Ledger:
     def _heard(self, round: int, more: int) -> None:
         ticket = self.waiting.get(round)
         if ticket is not None:
-            self.waiting[round] = ticket._replace(heard=max(0, ticket.heard + more))
+            asked_at, swapped, state, wanted, heard = ticket
+            self.waiting[round] = Waiting(asked_at, swapped, state, wanted, max(0, heard + more))
 
     def _told(self, told: Told, at: float) -> None:
         ticket = self.waiting[told.round]
@@ -187,7 +189,8 @@ class Ledger:
         self.counts[before] -= 1
         self.counts[state] += 1
         if state in OPEN_STATES and ticket is not None:
-            self.waiting[round] = ticket._replace(state=state)
+            asked_at, swapped, _, wanted, heard = ticket
+            self.waiting[round] = Waiting(asked_at, swapped, state, wanted, heard)
         elif ticket is not None:
             del self.waiting[round]
         return before

@@ -10,6 +10,7 @@ import numpy as np
 from duelwise.answers.influence import leverages
 from duelwise.answers.raters import Judged
 from duelwise.stream import tickets
+from duelwise.stream.collecting import uncollected
 from duelwise.stream.events import REWRITING, Asked, Recorded
 from duelwise.stream.folding import Folded, Log
 from duelwise.stream.leaving_out import left_out
@@ -77,7 +78,7 @@ def table_of(settings: StreamSettings, events: Iterable[Recorded], folded: Folde
     """The votes that a fold learns from on its way."""
     asked: dict[int, tuple[float, Asked]] = {}
     votes: list[LearnedVote] = []
-    folded.on_learned = votes.append
+    folded.on_learned = votes.extend
 
     def noting_asks() -> Iterator[Recorded]:
         for recorded in events:
@@ -85,8 +86,9 @@ def table_of(settings: StreamSettings, events: Iterable[Recorded], folded: Folde
                 asked[recorded.event.round] = (recorded.at, recorded.event)
             yield recorded
 
-    folded.apply_all(noting_asks())
-    return _columns(settings, votes, [asked[vote.round] for vote in votes])
+    with uncollected():
+        folded.apply_all(noting_asks())
+        return _columns(settings, votes, [asked[vote.round] for vote in votes])
 
 
 def _columns(
