@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from duelwise.learning.core.equations import add_duel, second_arm
-from duelwise.learning.core.intrinsics import borrowed, row_sums
+from duelwise.learning.core.intrinsics import row_sums
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.links import LOGISTIC, logistic
 from duelwise.learning.core.monitors import Monitors, watch
@@ -92,6 +92,5 @@ def moves(inverse: Array, z: Array, dz: Array, times: int) -> int:
 @compiled
 def look_at_nothing(m: Monitors, p: Pending, theta: Array, times: int) -> None:
     """Monitors that are off, again and again."""
-    m, p = borrowed(m), borrowed(p)  # as the compiled loop holds them
     for _ in range(times):
         watch(m, p, 0, 0, False, theta, LOGISTIC, 0.25)

@@ -19,6 +19,7 @@ from duelwise.lab.play.delays import GaussianDelay
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import Trajectory
 from duelwise.lab.worlds.linear import LinearWorld
+from duelwise.learning.core.reference import handle
 from duelwise.learning.recipes import rcdp_ucb
 from duelwise.types import Contexts, Duel
 
@@ -73,10 +74,11 @@ def monitors_on(repeats: int) -> Row:
 def monitors_off(repeats: int) -> Row:
     """What is left of the monitors in a run without them: a look for each duel."""
     learner = rcdp_ucb(runs=1, context_dim=10)
-    look_at_nothing(learner.monitors, learner.pending, learner.theta[0], RUNS * HORIZON)
+    looked_at = handle(learner.monitors), handle(learner.pending), learner.theta[0], RUNS * HORIZON
+    look_at_nothing(*looked_at)
     return compare(
         "monitors off: a look for each duel", "the linear run it is part of", "> 100",
-        lambda: look_at_nothing(learner.monitors, learner.pending, learner.theta[0], RUNS * HORIZON), ours,
+        lambda: look_at_nothing(*looked_at), ours,
         repeats=repeats,
     )  # fmt: skip
 

@@ -1,54 +1,18 @@
-"""What the compiler is told by hand: one rounding, a fixed order of sums, arrays nobody counts."""
+"""What the compiler is told by hand: one rounding, a fixed order of sums, a product by BLAS."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, cast
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba.core import cgutils, types
 from numba.core.errors import TypingError
-from numba.extending import intrinsic
 
-from duelwise.lab.play.compiled_loop import Kept as Record
-from duelwise.learning.core.intrinsics import LANES, borrowed, fused, row_sums
-from duelwise.learning.core.jit import compiled
+from duelwise.learning.core.intrinsics import LANES, fused, product, row_sums
 from duelwise.randomness import generator
 from duelwise.types import AnyArray
-
-
-@compiled
-def add_up(kept: Record) -> float:
-    kept = borrowed(kept)
-    kept.distinct_regret[0, 0] += 1.0
-    return kept.regret.sum()
-
-
-def _owner(_context: Any, array: Any) -> Any:
-    def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return cgutils.is_not_null(
-            builder, target.make_array(signature.args[0])(target, builder, args[0]).meminfo
-        )
-
-    return types.boolean(array), generate
-
-
-_has_owner = cast("Callable[[AnyArray], int]", intrinsic(_owner))
-
-
-@numba.njit()
-def owned(kept: Record) -> int:
-    return _has_owner(kept.regret) + _has_owner(kept.distinct_regret) + _has_owner(kept.arms)
-
-
-@numba.njit()
-def owned_when_borrowed(kept: Record) -> int:
-    return owned(borrowed(kept))
 
 
 def once_rounded(a: float, b: float, c: float) -> float:
@@ -106,14 +70,15 @@ def test_any_other_memory_than_the_sums_can_read_is_refused(z: AnyArray, r: AnyA
         row_sums(z, r, 4, np.empty(8))
 
 
-def test_borrowed_arrays_are_the_same_memory_and_stay_alive() -> None:
-    kept = Record(np.ones((2, 3)), np.zeros((2, 3)), np.zeros((2, 3, 2), np.int32))
-    for _ in range(1000):  # a reference given back too often would free the arrays
-        assert add_up(kept) == 6.0
-    assert kept.distinct_regret[0, 0] == 1000.0
-
-
-def test_borrowed_arrays_have_no_owner_to_count() -> None:
-    kept = Record(np.ones((2, 3)), np.zeros((2, 3)), np.zeros((2, 3, 2), np.int32))
-    assert owned(kept) == 3
-    assert owned_when_borrowed(kept) == 0
+@given(rows=st.integers(1, 20), d=st.integers(1, 9))
+@settings(max_examples=30)
+def test_a_product_is_that_of_its_first_rows(rows: int, d: int) -> None:
+    rng = generator(rows, "product", d)
+    a, b, vector = rng.standard_normal((20, d)), rng.standard_normal((d, d)), rng.standard_normal(d)
+    out, values = np.zeros((20, d)), np.zeros(20)
+    product(a, rows, b, out)
+    product(a, rows, vector, values)
+    np.testing.assert_allclose(out[:rows], a[:rows] @ b, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(values[:rows], a[:rows] @ vector, rtol=1e-9, atol=1e-12)
+    assert not out[rows:].any()
+    assert not values[rows:].any()

@@ -11,13 +11,14 @@ from duelwise.errors import InvalidInput
 from duelwise.learning import validation
 from duelwise.learning.core import batch
 from duelwise.learning.core import pending as waiting_duels
-from duelwise.learning.core.dispatch import offers_kernel
+from duelwise.learning.core.dispatch import in_python, offers_kernel
 from duelwise.learning.core.equations import widest_pair
 from duelwise.learning.core.geometry import Geometry, geometry
 from duelwise.learning.core.links import link_code
 from duelwise.learning.core.monitors import Monitors, monitors
 from duelwise.learning.core.pending import Pending
 from duelwise.learning.core.reference import handle
+from duelwise.learning.core.roles import keeps_votes
 from duelwise.learning.core.round import knows_nothing, take_in
 from duelwise.learning.core.sequence import Units, happen
 from duelwise.learning.core.state import (
@@ -35,6 +36,7 @@ from duelwise.learning.core.state import (
 )
 from duelwise.learning.estimation import Estimator, Remembers
 from duelwise.learning.gathered import Gathered
+from duelwise.learning.post_serving.kernel_model import Foreseen, KernelModel
 from duelwise.learning.post_serving.model import PostServing
 from duelwise.learning.selection.rule import Noise, Selection, View, noise_of
 from duelwise.learning.weighting import Weighting, per_run
@@ -146,9 +148,13 @@ class DuelingLearner:
         )  # fmt: skip
         self._estimate_is_compiled = offers_kernel(self.estimate)
         self._remembers = hasattr(self.estimate, "offered")
-        self._keeps_votes = self._estimate_is_compiled and batch.keeps(
-            handle(cast(Any, self.estimate).compiled(0))
-        )
+        self._keeps_votes = False
+        if self._estimate_is_compiled:
+            state = cast(Any, self.estimate).compiled(0)
+            self._keeps_votes = in_python(keeps_votes, state)(state)
+        self._nothing_foreseen = handle(Foreseen(np.empty((self.runs, 0, post_dim))))
+        self._ready = handle(batch.room_for(1, runs=self.runs))
+        self._silence = np.zeros((self.runs, 0)) if not hasattr(select, "perturbation") else None
         self._set(self._fresh_core())
 
     def _fresh_core(self) -> Core:
@@ -179,6 +185,7 @@ class DuelingLearner:
     def _set(self, core: Core) -> None:
         self.core: Core = core
         self._handle = handle(core)
+        self._chooses_in_python = isinstance(core.select, NoKernel) or isinstance(core.width, NoKernel)
         self._estimate_state: Any = None
         self._estimate_handle: Any = None
 
@@ -234,18 +241,37 @@ class DuelingLearner:
     def choose(self, x: Array) -> Duel:
         """Algorithm 1, steps 1 and 2: predict y, then pick a pair. Changes nothing: x (R, K, dx)."""
         x = validation.candidates(x, runs=self.runs, context_dim=self.context_dim)
-        predicted, core, round = self.post_serving.predict(x), self.core, self.round
-        if isinstance(core.select, NoKernel) or isinstance(core.width, NoKernel):
+        round = self.round
+        if self._chooses_in_python:
+            validation.finite(x)
+            predicted = self.post_serving.predict(x)
             arms = self._choose_in_python(x, predicted)
             at = np.arange(self.runs)[:, None]
             remembered = np.concatenate((x, predicted), 2) if self._remembers else None
             return Duel(round, arms, x[at, arms], predicted[at, arms], candidates=remembered)
-        noise = noise_of(self.parts.select, self.noise, (round,), x.shape[1])[0]
-        # Without y a hundred thousand candidates are not copied: new memory is slow at first touch.
-        z = np.concatenate((x, predicted), axis=2) if predicted.shape[2] else x
-        arms, pair_x, pair_predicted = batch.choose(self._handle, x, predicted, z, noise)
-        self._check_arms(arms, x.shape[1])
+        noise = self._noise(round, x.shape[1])
+        verdict, arms, pair_x, pair_predicted = batch.choose(self._handle, self._model(x), x, noise)
+        if verdict == batch.NOT_FINITE:
+            validation.finite(x)
+        if verdict == batch.NO_PAIR:
+            self._check_arms(arms, x.shape[1])
         return Duel(round, arms, pair_x, pair_predicted)
+
+    def _noise(self, round: int, arms: int) -> Array:
+        """(R, K) what the rule has drawn for this round."""
+        if self._silence is None:
+            return noise_of(self.parts.select, self.noise, (round,), arms)[0]
+        if self._silence.shape[1] != arms:
+            self._silence = np.zeros((self.runs, arms))
+        return self._silence
+
+    def _model(self, x: Array | None = None) -> Any:
+        """φ̂ as kernels take it; one without kernels is asked beforehand what it expects of x (R, K, dx)."""
+        if type(self.post_serving) is KernelModel:
+            return self.post_serving.held
+        if x is None:
+            return self._nothing_foreseen
+        return handle(Foreseen(np.ascontiguousarray(self.post_serving.predict(x))))
 
     def _choose_in_python(self, x: Array, predicted: Array) -> IntArray:
         """(R, 2) by a rule or a width that has no kernel."""
@@ -265,7 +291,7 @@ class DuelingLearner:
         times = np.zeros(self.runs)
         for r in range(self.runs):
             pair = x[r, arms[r, 0]], x[r, arms[r, 1]]
-            times[r] = waiting_duels.times_out(self.core.pending, r, *pair)
+            times[r] = waiting_duels.times_out(handle(self.core.pending), r, *pair)
         if times.any():
             less = view._replace(theta=view.theta / (1.0 + times[:, None]) ** 3)
             again = self._check_arms(self.parts.select.pairs(less), x.shape[1])
@@ -283,30 +309,37 @@ class DuelingLearner:
         validation.duel(
             duel, round=self.round, runs=self.runs, context_dim=self.context_dim, post_dim=self.post_dim
         )
-        given = (duel.arms, duel.x, duel.predicted, duel.wanted)
-        if batch.serve(self._handle, *given) == batch.NO_ROOM:
+        verdict = batch.serve(self._handle, duel.arms, duel.x, duel.predicted, duel.wanted)
+        if verdict == batch.NO_ROOM:
             self.make_room(1)
-            batch.serve(self._handle, *given)
+            verdict = batch.serve(self._handle, duel.arms, duel.x, duel.predicted, duel.wanted)
+        if verdict == batch.NOT_FINITE:
+            raise InvalidInput("The duel's features hold NaN or infinity; every value must be finite.")
         if self._remembers:
             cast(Remembers, self.estimate).offered(duel.candidates, duel.arms)
 
     def make_room(self, rounds: int) -> None:
         """Places for this many more rounds to wait in every run."""
-        if not waiting_duels.has_room(self.core.pending, rounds):
-            self._set(self.core._replace(pending=waiting_duels.with_room(self.core.pending, rounds)))
+        held = waiting_duels.with_room(self.core.pending, rounds)
+        if held is not self.core.pending:
+            self._set(self.core._replace(pending=held))
 
     def observe(self, contexts: Contexts) -> Learned:
         """Algorithm 1, step 3: y of some duels is known, or a part of it; once it all is, ω is fixed and V
         moves. φ̂ learns what was seen."""
         run, round, y = validation.contexts(contexts, post_dim=self.post_dim)
-        verdict, at, x, start, ready = batch.observe(
-            self._handle, run, round, y, contexts.imputed, self._keeps_votes
+        seen, has_kernel = self.post_dim > 0 and not contexts.imputed, type(self.post_serving) is KernelModel
+        if seen and has_kernel:
+            cast(KernelModel, self.post_serving).prepare_for(y)
+        ready = self._room(len(run))
+        verdict, at = batch.observe(
+            self._handle, self._model(), ready, run, round, y, contexts.imputed, self._keeps_votes
         )
         if verdict != batch.FINE:
             self._refuse("context", verdict, int(run[at]), int(round[at]))
-        if self.post_dim and not contexts.imputed:
-            self.teach(run, x, y)
-        return self._learn(start, ready)
+        if seen and not has_kernel:
+            self.teach(run, self.core.pending.x[run, ready.slots[: len(run)]], y)
+        return self._learn(ready) if at else NOTHING
 
     def teach(self, run: IntArray, x: Array, y: Array) -> None:
         """φ̂ alone learns from pairs x (n, 2, dx), y (n, 2, dy), NaN where y is not known."""
@@ -346,25 +379,37 @@ class DuelingLearner:
         """Algorithm 1, steps 3 and 4: outcomes arrive; W and Θ̂ move. A vote before its y waits for it,
         or teaches provisionally."""
         run, round, vote = validation.votes(votes)
-        verdict, at, start, ready = batch.hear(self._handle, run, round, vote, self._keeps_votes)
+        ready = self._room(len(vote))
+        if self._estimate_is_compiled:
+            estimate = self._estimate_with_room(len(vote))
+            verdict, at, told, of, weight = batch.tell(self._handle, estimate, ready, run, round, vote)
+            if verdict == batch.FINE:
+                return Learned(told, of, weight)
+            self._refuse("vote", verdict, int(run[at]), int(round[at]), float(vote[at]))
+        verdict, at = batch.hear(self._handle, ready, run, round, vote, False)
         if verdict != batch.FINE:
             self._refuse("vote", verdict, int(run[at]), int(round[at]), float(vote[at]))
-        return self._learn(start, ready)
+        return self._learn(ready) if at else NOTHING
 
-    def _learn(self, start: IntArray, ready: IntArray) -> Learned:
-        """Learn from the ready duels: start (R + 1,) says where each run's slots begin."""
-        if not len(ready):
-            return NOTHING
-        if not self._estimate_is_compiled:
-            return self._learn_in_python(start, ready)
-        return Learned(*batch.learn(self._handle, self._estimate_with_room(len(ready)), start, ready))
+    def _room(self, n: int) -> batch.Ready:
+        """For a call about this many duels, as kernels take it."""
+        if n > len(self._ready.slots):
+            self._ready = handle(batch.room_for(2 * n, runs=self.runs))
+        return self._ready
 
-    def _estimate_with_room(self, votes: int) -> Any:
-        """The handle of the estimate's state, which can take this many votes more."""
-        state: Any = cast(Any, self.estimate).compiled(votes)
+    def _estimate_with_room(self, more: int) -> Any:
+        """The estimate as kernels take it, with room for this many votes more in every run."""
+        state: Any = cast(Any, self.estimate).compiled(more)
         if state is not self._estimate_state:
             self._estimate_state, self._estimate_handle = state, handle(state)
         return self._estimate_handle
+
+    def _learn(self, ready: batch.Ready) -> Learned:
+        """Learn from the duels that are ready."""
+        if not self._estimate_is_compiled:
+            return self._learn_in_python(ready)
+        estimate = self._estimate_with_room(len(ready.ordered))
+        return Learned(*batch.learn(self._handle, estimate, ready))
 
     @property
     def folds_at_once(self) -> bool:
@@ -404,12 +449,12 @@ class DuelingLearner:
         for rows in seen[None] if together else seen[:, None]:
             self.teach(np.zeros(len(rows), dtype=np.int64), x[rows], y[rows])
 
-    def _learn_in_python(self, start: IntArray, ready: IntArray) -> Learned:
+    def _learn_in_python(self, ready: batch.Ready) -> Learned:
         """The same by an estimate that has no kernel."""
         fit, learned = self.core.fit, NOTHING
-        for r in np.flatnonzero(np.diff(start)).tolist():
-            arrivals = take_in(self.core, r, ready, int(start[r]), int(start[r + 1]))
-            self.estimate.learn(fit, r, arrivals)
+        for r in np.flatnonzero(ready.last > ready.first).tolist():
+            arrivals = take_in(self._handle, r, ready.ordered, int(ready.first[r]), int(ready.last[r]))
+            self.estimate.learn(handle(fit), r, arrivals)
             fit.votes[r] += len(arrivals.outcome)
             learned = Learned(
                 np.concatenate((learned.run, np.full(len(arrivals.round), r))),

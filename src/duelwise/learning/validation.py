@@ -18,6 +18,8 @@ def check_name(kind: str, name: str, known: Collection[str]) -> None:
         raise unknown_name(kind, name, known)
 
 
+_INT64 = np.dtype(np.int64)
+
 PARTS = {
     "select": ("pairs", "LeaderChallenger()"),
     "weigh": ("start", "ServedLeverage(clip=0.1)"),
@@ -40,7 +42,7 @@ def parts(**given: object) -> None:
 
 
 def candidates(x: Array, *, runs: int, context_dim: int) -> Array:
-    """x (R, K, dx), finite, of at least two candidates."""
+    """x (R, K, dx) of at least two candidates."""
     x = np.ascontiguousarray(x, dtype=np.float64)
     if x.ndim != 3 or x.shape[0] != runs or x.shape[2] != context_dim:
         raise InvalidInput(
@@ -49,13 +51,16 @@ def candidates(x: Array, *, runs: int, context_dim: int) -> Array:
         )
     if x.shape[1] < 2:
         raise InvalidInput(f"There are {x.shape[1]} candidates; a duel needs at least two.")
-    if not batch.all_finite(x):
-        run, arm, feature = np.argwhere(~np.isfinite(x))[0].tolist()
+    return x
+
+
+def finite(x: Array) -> None:
+    """Refuse candidates x (R, K, dx) that are not all numbers."""
+    for run, arm, feature in np.argwhere(~np.isfinite(x))[:1].tolist():
         raise InvalidInput(
             f"Feature {feature} of candidate {arm} in run {run} is {x[run, arm, feature]}; "
             "every feature must be finite."
         )
-    return x
 
 
 def arms(pairs: IntArray, *, runs: int, candidates: int, distinct: bool) -> IntArray:
@@ -63,9 +68,10 @@ def arms(pairs: IntArray, *, runs: int, candidates: int, distinct: bool) -> IntA
     pairs = _whole("the pair", pairs)
     if pairs.shape != (runs, 2):
         raise InvalidInput(f"The selection rule named pairs of shape {pairs.shape}; expected {(runs, 2)}.")
-    if batch.pairs_fit(pairs, candidates, distinct):
+    fit = pairs.min() >= 0 and pairs.max() < candidates
+    if fit and not (distinct and (pairs[:, 0] == pairs[:, 1]).any()):
         return pairs
-    if batch.pairs_fit(pairs, candidates, False):
+    if fit:
         raise CannotChoose(
             "The selection rule named one candidate twice although distinct_pair is set. "
             "Let it look at View.distinct."
@@ -93,8 +99,6 @@ def duel(given: Duel, *, round: int, runs: int, context_dim: int, post_dim: int)
             f"The duel has predictions of shape {given.predicted.shape}; "
             f"expected {(*pair, post_dim)}: two rows of post_dim for each run."
         )
-    if not (batch.all_finite(given.x) and batch.all_finite(given.predicted)):
-        raise InvalidInput("The duel's features hold NaN or infinity; every value must be finite.")
 
 
 def contexts(given: Contexts, *, post_dim: int) -> tuple[IntArray, IntArray, Array]:
@@ -174,6 +178,8 @@ def refuse(
 def _whole(name: str, values: AnyArray) -> IntArray:
     """Integers as they are; a fraction would otherwise be cut off unseen."""
     numbers = np.asarray(values)
+    if numbers.dtype is _INT64 and numbers.flags.c_contiguous:
+        return numbers
     if numbers.dtype.kind not in "iu" and numbers.size:
         raise InvalidInput(f"{name} has the type {numbers.dtype}; expected whole numbers.")
     return np.ascontiguousarray(numbers, dtype=np.int64)

@@ -12,12 +12,11 @@ from duelwise.errors import InvalidInput
 from duelwise.learning.core.dispatch import kernel
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.pending import pull
+from duelwise.learning.core.reference import handle
 from duelwise.learning.core.roles import width_at
 from duelwise.learning.core.state import Core
 from duelwise.learning.radii import bias_terms, noise_term, seen_noise_term
 from duelwise.types import Array
-
-CONSTANT, THEORY, OBSERVED = 0, 1, 2
 
 
 class Width(Protocol):
@@ -26,29 +25,53 @@ class Width(Protocol):
     def at(self, core: Core) -> Array: ...  # (R,)
 
 
-class BuiltInWidth(NamedTuple):
-    """Which of the widths it is, and what it follows from; one state, so that one kernel serves all."""
+class Constant(NamedTuple):
+    """c."""
 
-    code: int
-    value: Array  # (R,) c where it is constant, else α
-    wrong: float  # C + D, or C alone where the votes still out are seen
+    value: Array  # (R,)
+
+
+class Theory(NamedTuple):
+    """What (7) follows from."""
+
+    clip: Array  # (R,) α
+    wrong: float  # C + D
     norm_bound: float  # M
     confidence: float  # δ
-    feature_bound: float  # L, where the width is the theory's
+    feature_bound: float  # L
 
 
-@kernel(width_at, BuiltInWidth)
-def built_in_width(width: BuiltInWidth, core: Core, r: int) -> float:
-    """c, or 2β_t by (7) or by what is seen: log det V and the votes that are out."""
-    if width.code == CONSTANT:
-        return width.value[r]
+class Observed(NamedTuple):
+    """What the radius follows from, besides what is seen."""
+
+    clip: Array  # (R,) α
+    wrong: float  # C
+    norm_bound: float  # M
+    confidence: float  # δ
+
+
+@kernel(width_at, Constant)
+def constant_width(width: Constant, core: Core, r: int) -> float:
+    """c."""
+    return width.value[r]
+
+
+@kernel(width_at, Theory)
+def theory_width(width: Theory, core: Core, r: int) -> float:
+    """2β_t by (7)."""
     ridge, dim = core.fit.rules.regularisation[r], core.fit.theta.shape[1]
-    bias = bias_terms(ridge, width.norm_bound, width.value[r], width.wrong)
-    if width.code == THEORY:
-        growth = (core.pending.next_round[r] + 1.0) * width.feature_bound * width.feature_bound
-        return 2.0 * (noise_term(growth, dim, ridge, width.confidence) + bias)
+    growth = (core.pending.next_round[r] + 1.0) * width.feature_bound * width.feature_bound
+    bias = bias_terms(ridge, width.norm_bound, width.clip[r], width.wrong)
+    return 2.0 * (noise_term(growth, dim, ridge, width.confidence) + bias)
+
+
+@kernel(width_at, Observed)
+def observed_width(width: Observed, core: Core, r: int) -> float:
+    """2β_t by what is seen: log det V and the votes that are out."""
+    ridge, dim = core.fit.rules.regularisation[r], core.fit.theta.shape[1]
     growth = core.served.log_det[r] - dim * math.log(ridge)
     noise = seen_noise_term(growth, core.fit.rules.curvature[r], width.confidence)
+    bias = bias_terms(ridge, width.norm_bound, width.clip[r], width.wrong)
     return 2.0 * (noise + bias + pull(core.pending, r, core.served.inverse[r]))
 
 
@@ -71,10 +94,10 @@ class ConstantWidth:
             raise InvalidInput(f"exploration_width is {self.value}; it must be finite and not negative.")
 
     def at(self, core: Core) -> Array:
-        return _at(self.compiled(len(core.fit.theta)), core)
+        return _at(handle(self.compiled(len(core.fit.theta))), handle(core))
 
-    def compiled(self, runs: int) -> BuiltInWidth:
-        return BuiltInWidth(CONSTANT, _each(self.value, runs), 0.0, 0.0, 0.0, 1.0)
+    def compiled(self, runs: int) -> Constant:
+        return Constant(_each(self.value, runs))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,14 +119,12 @@ class TheoryWidth:
             )
 
     def at(self, core: Core) -> Array:
-        return _at(self.compiled(len(core.fit.theta)), core)
+        return _at(handle(self.compiled(len(core.fit.theta))), handle(core))
 
-    def compiled(self, runs: int) -> BuiltInWidth:
-        wrong = float(self.corruption_budget + self.delay)
-        return BuiltInWidth(
-            THEORY, _each(self.clip, runs), wrong, float(self.norm_bound), float(self.confidence),
-            float(self.feature_bound),
-        )  # fmt: skip
+    def compiled(self, runs: int) -> Theory:
+        wrong, confidence = float(self.corruption_budget + self.delay), float(self.confidence)
+        bounds = float(self.norm_bound), confidence, float(self.feature_bound)
+        return Theory(_each(self.clip, runs), wrong, *bounds)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,13 +140,11 @@ class ObservedWidth:
         _check(self.corruption_budget, 0.0, self.clip, self.norm_bound, self.confidence)
 
     def at(self, core: Core) -> Array:
-        return _at(self.compiled(len(core.fit.theta)), core)
+        return _at(handle(self.compiled(len(core.fit.theta))), handle(core))
 
-    def compiled(self, runs: int) -> BuiltInWidth:
-        wrong = float(self.corruption_budget)
-        return BuiltInWidth(
-            OBSERVED, _each(self.clip, runs), wrong, float(self.norm_bound), float(self.confidence), 1.0
-        )
+    def compiled(self, runs: int) -> Observed:
+        wrong, confidence = float(self.corruption_budget), float(self.confidence)
+        return Observed(_each(self.clip, runs), wrong, float(self.norm_bound), confidence)
 
 
 def _each(value: float | Array, runs: int) -> Array:

@@ -99,7 +99,8 @@ def rollout(
             estimate = cast(Any, learner.estimate).compiled(int(held.length.max()) + rounds)
             model = cast(Any, learner.post_serving).compiled()
             brought = contexts.compiled(begin, world.runs)  # not while the block before is played
-            fixed = [handle(state) for state in (learner.core, estimate, model, block, brought, held, kept)]
+            states: tuple[Any, ...] = (learner.core, estimate, model, block, brought, held, kept)
+            fixed = [handle(state) for state in states]
             parts = [pool.submit(play_block, begin, rounds, *span, *fixed) for span in pairwise(ends)]
             if begin + BLOCK < horizon:
                 following = draw(begin + BLOCK)  # while the threads play

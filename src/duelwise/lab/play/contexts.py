@@ -20,10 +20,10 @@ from duelwise.learning.core.dispatch import kernel, role
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.pending import FREE, SERVED, find
 from duelwise.learning.core.roles import keeps_votes, predict
-from duelwise.learning.core.round import is_ready, observe, take_in, update
+from duelwise.learning.core.round import absorb_seen, is_ready, observe, take_in, update
 from duelwise.learning.core.state import Core
 from duelwise.learning.learner import Learner
-from duelwise.learning.post_serving.kernel_model import KernelModel, absorb_seen
+from duelwise.learning.post_serving.kernel_model import KernelModel
 from duelwise.randomness import BLOCK, RoundDraws
 from duelwise.types import AnyArray, Array, BoolArray, Contexts, IntArray
 

@@ -5,39 +5,63 @@ A check looks at everything before anything is changed, so a call is taken whole
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from duelwise.learning.core import round as one_run
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.pending import FREE, SERVED, Pending, find, has_room, release
-from duelwise.learning.core.roles import keeps_votes, width_at
+from duelwise.learning.core.roles import keeps_votes, predict, width_at
 from duelwise.learning.core.state import Core
 from duelwise.types import Array, IntArray
 
 choose_one, serve_one, observe_one = one_run.choose, one_run.serve, one_run.observe
 hear_one, is_ready, take_in, update = one_run.hear, one_run.is_ready, one_run.take_in, one_run.update
+join, absorb_seen = one_run.join, one_run.absorb_seen
 
 # The verdicts of a check.
-FINE, NO_SUCH_RUN, NEVER_SERVED, FINISHED, REPEATED, NOT_FINITE, NO_OUTCOME, NO_ROOM = 0, 1, 2, 3, 4, 5, 6, 7
+FINE, NO_SUCH_RUN, NEVER_SERVED, FINISHED, REPEATED = 0, 1, 2, 3, 4
+NOT_FINITE, NO_OUTCOME, NO_ROOM, NO_PAIR = 5, 6, 7, 8
 
 
 @compiled
-def choose(core: Core, x: Array, predicted: Array, z: Array, noise: Array) -> tuple[IntArray, Array, Array]:
-    """x (R, K, dx), predicted (R, K, dy), z (R, K, d) both, noise (R, K) → arms (R, 2), their x and y."""
-    runs, dx, dy = x.shape[0], x.shape[2], predicted.shape[2]
-    arms, pair_x = np.empty((runs, 2), dtype=np.int64), np.empty((runs, 2, dx))
-    pair_predicted = np.empty((runs, 2, dy))
+def choose(core: Core, model: Any, x: Array, noise: Array) -> tuple[int, IntArray, Array, Array]:
+    """x (R, K, dx), noise (R, K) → arms (R, 2), their x and what the model predicts; nothing is changed."""
+    runs, K, dx = x.shape
+    dy = core.pending.y.shape[3]
+    arms, pair_x, pair_y = np.empty((runs, 2), np.int64), np.empty((runs, 2, dx)), np.empty((runs, 2, dy))
+    predicted, joined = np.empty((K, dy)), np.empty((K if dy > 0 else 0, dx + dy))
     for r in range(runs):
-        first, second = choose_one(core, r, x[r], z[r], noise[r])
-        arms[r, 0], arms[r, 1] = first, second
+        if not is_finite(x[r]):
+            return NOT_FINITE, arms, pair_x, pair_y
+        z = x[r]  # a hundred thousand candidates are not copied: new memory is slow at first touch
+        if dy > 0:
+            predict(model, r, x[r], predicted)
+            join(x[r], predicted, joined)
+            z = joined
+        first, second = choose_one(core, r, x[r], z, noise[r])
+        if min(first, second) < 0 or max(first, second) >= K or (core.fit.rules.distinct and first == second):
+            arms[r, 0], arms[r, 1] = first, second
+            return NO_PAIR, arms, pair_x, pair_y
         for side in range(2):
+            arm = second if side else first
+            arms[r, side] = arm
             for j in range(dx):
-                pair_x[r, side, j] = x[r, arms[r, side], j]
+                pair_x[r, side, j] = x[r, arm, j]
             for j in range(dy):
-                pair_predicted[r, side, j] = predicted[r, arms[r, side], j]
-    return arms, pair_x, pair_predicted
+                pair_y[r, side, j] = predicted[arm, j]
+    return FINE, arms, pair_x, pair_y
+
+
+@compiled
+def is_finite(values: Array) -> bool:
+    """Whether none of values (n, d) is NaN or infinite."""
+    total = 0.0  # 0·v is 0 for every finite v and NaN otherwise: no branch in the loop
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            total += 0.0 * values[i, j]
+    return total == 0.0
 
 
 @compiled
@@ -51,9 +75,12 @@ def widths(core: Core) -> Array:
 
 @compiled
 def serve(core: Core, arms: IntArray, x: Array, predicted: Array, wanted: int) -> int:
-    """Take in a duel of every run: arms (R, 2), x (R, 2, dx), predicted (R, 2, dy); FINE or NO_ROOM."""
+    """Take in a duel of every run: arms (R, 2), x (R, 2, dx), predicted (R, 2, dy)."""
     if not has_room(core.pending, 1):
         return NO_ROOM
+    for r in range(arms.shape[0]):
+        if not is_finite(x[r]) or not is_finite(predicted[r]):
+            return NOT_FINITE
     for r in range(arms.shape[0]):
         serve_one(core, r, (arms[r, 0], arms[r, 1]), x[r], predicted[r], (0, 1), wanted)
     return FINE
@@ -73,69 +100,70 @@ def _find_all(held: Pending, run: IntArray, round: IntArray, slots: IntArray) ->
     return FINE, 0
 
 
-@compiled
-def _ready(core: Core, keeps: bool, run: IntArray, slots: IntArray) -> tuple[IntArray, IntArray]:
-    """Of these duels, those that something can be learned from, each once, by run and in serving order.
+class Ready(NamedTuple):
+    """Room for the duels that a call speaks of, and for those of them that something can be learned from."""
 
-    Where each run's begin (R + 1,), and their slots (n,).
-    """
-    p, rules = core.pending, core.fit.rules
-    runs = p.out.shape[0]
-    start, filled = np.zeros(runs + 1, dtype=np.int64), np.zeros(runs, dtype=np.int64)
-    for i in range(run.shape[0]):
-        if is_ready(p, rules, keeps, run[i], slots[i]):
-            start[run[i] + 1] += 1
-    for r in range(runs):
-        start[r + 1] += start[r]
-    ordered = np.empty(start[runs], dtype=np.int64)
-    for i in range(run.shape[0]):
-        r, slot = int(run[i]), int(slots[i])
-        if is_ready(p, rules, keeps, r, slot):
-            place = start[r] + filled[r]  # a run hands in few at once: move the later ones along
-            while place > start[r] and p.round[r, ordered[place - 1]] > p.round[r, slot]:
-                ordered[place] = ordered[place - 1]
-                place -= 1
-            ordered[place] = slot
-            filled[r] += 1
-    return _each_once(start, ordered)
+    slots: IntArray  # (n,) of the duels that were named
+    first: IntArray  # (R,) where each run's ready duels begin in `ordered`
+    last: IntArray  # (R,) and end
+    ordered: IntArray  # (n,) slots, by run and in serving order, each once
+
+
+def room_for(n: int, *, runs: int) -> Ready:
+    """For calls about this many duels."""
+    return Ready(*(np.zeros(size, np.int64) for size in (n, runs, runs, n)))
 
 
 @compiled
-def _each_once(start: IntArray, ordered: IntArray) -> tuple[IntArray, IntArray]:
-    """Without the repeats of a duel that several votes speak of: they stand side by side."""
-    kept, n = np.zeros_like(start), 0
-    for r in range(start.shape[0] - 1):
-        for i in range(start[r], start[r + 1]):
-            if i == start[r] or ordered[i] != ordered[i - 1]:
-                ordered[n] = ordered[i]
-                n += 1
-        kept[r + 1] = n
-    return kept, ordered[:n]
+def _find_ready(core: Core, ready: Ready, keeps: bool, run: IntArray) -> int:
+    """Of the duels in `slots`, those that something can be learned from; how many there are."""
+    p, rules, first, last, ordered = core.pending, core.fit.rules, ready.first, ready.last, ready.ordered
+    end, found = run.shape[0], 0
+    for r in range(first.shape[0]):
+        first[r] = 0
+    for i in range(run.shape[0]):
+        first[run[i]] += 1
+    for r in range(first.shape[0] - 1, -1, -1):
+        end -= first[r]
+        first[r] = end
+        last[r] = end
+    for i in range(run.shape[0]):
+        r, slot = run[i], ready.slots[i]
+        if not is_ready(p, rules, keeps, r, slot):
+            continue
+        place = last[r]  # a run hands in few at once: look from the end
+        while place > first[r] and p.round[r, ordered[place - 1]] > p.round[r, slot]:
+            place -= 1
+        if place > first[r] and ordered[place - 1] == slot:
+            continue  # another vote on the same duel
+        for later in range(last[r], place, -1):
+            ordered[later] = ordered[later - 1]
+        ordered[place] = slot
+        last[r] += 1
+        found += 1
+    return found
 
 
 @compiled
 def observe(
-    core: Core, run: IntArray, round: IntArray, y: Array, imputed: bool, keeps: bool
-) -> tuple[int, int, Array, IntArray, IntArray]:
+    core: Core, model: Any, ready: Ready, run: IntArray, round: IntArray, y: Array, imputed: bool, keeps: bool
+) -> tuple[int, int]:
     """Contexts y (n, 2, dy), NaN where still unknown, if nothing in them is known already: V moves.
 
-    The verdict and its position, x (n, 2, dx) of the duels, and of those that something can now be
-    learned from where each run's begin (R + 1,) and their slots.
+    The model learns what was seen. The verdict, and its position or how many duels are ready.
     """
-    p, n = core.pending, run.shape[0]
-    slots, pairs = np.empty(n, dtype=np.int64), np.empty((n, 2, p.x.shape[3]))
-    verdict, at = _find_all(p, run, round, slots)
+    p = core.pending
+    verdict, at = _find_all(p, run, round, ready.slots)
     if verdict == FINE:
-        verdict, at = _check_contexts(p, run, slots, y)
+        verdict, at = _check_contexts(p, run, ready.slots, y)
     if verdict != FINE:
-        return verdict, at, pairs, slots, slots
-    for i in range(n):
-        for side in range(2):
-            for j in range(p.x.shape[3]):
-                pairs[i, side, j] = p.x[run[i], slots[i], side, j]
-        observe_one(core, run[i], slots[i], y[i], imputed)
-    start, ready = _ready(core, keeps, run, slots)
-    return FINE, 0, pairs, start, ready
+        return verdict, at
+    for i in range(run.shape[0]):
+        r, slot = run[i], ready.slots[i]
+        observe_one(core, r, slot, y[i], imputed)
+        if y.shape[2] > 0 and not imputed:
+            absorb_seen(model, r, p.x[r, slot], y[i])
+    return FINE, _find_ready(core, ready, keeps, run)
 
 
 @compiled
@@ -173,60 +201,74 @@ def _mark(p: Pending, r: int, slot: int, y: Array, known: bool) -> None:
 
 @compiled
 def hear(
-    core: Core, run: IntArray, round: IntArray, vote: Array, keeps: bool
-) -> tuple[int, int, IntArray, IntArray]:
+    core: Core, ready: Ready, run: IntArray, round: IntArray, vote: Array, keeps: bool
+) -> tuple[int, int]:
     """Votes (n,), if each is 0, ½ or 1 and its duel waits for one; else none.
 
-    The verdict and its position, then of the duels that are ready to be learned from where each
-    run's begin (R + 1,) and their slots.
+    The verdict, and its position or how many duels are ready.
     """
-    p, n = core.pending, run.shape[0]
-    slots = np.empty(n, dtype=np.int64)
+    p, n, slots = core.pending, run.shape[0], ready.slots
     verdict, at = _find_all(p, run, round, slots)
-    if verdict != FINE:
-        return verdict, at, slots, slots
-    for i in range(n):
-        if vote[i] != 0.0 and vote[i] != 0.5 and vote[i] != 1.0:
-            return NO_OUTCOME, i, slots, slots
     heard = 0
-    while heard < n and p.heard[run[heard], slots[heard]] < p.wanted[run[heard], slots[heard]]:
-        hear_one(p, run[heard], slots[heard], vote[heard])
-        heard += 1
-    if heard < n:
-        for i in range(heard):
-            p.waiting[run[i], slots[i], int(2.0 * vote[i])] -= 1
-            p.heard[run[i], slots[i]] -= 1
-            p.out[run[i]] += 1
-        return REPEATED, heard, slots, slots
-    start, ready = _ready(core, keeps, run, slots)
-    return FINE, 0, start, ready
+    while verdict == FINE and heard < n:
+        r, slot = run[heard], slots[heard]
+        if vote[heard] != 0.0 and vote[heard] != 0.5 and vote[heard] != 1.0:
+            verdict, at = NO_OUTCOME, heard
+        elif p.heard[r, slot] >= p.wanted[r, slot]:
+            verdict, at = REPEATED, heard
+        else:
+            hear_one(p, r, slot, vote[heard])
+            heard += 1
+    if verdict == FINE:
+        return FINE, _find_ready(core, ready, keeps, run)
+    for i in range(heard):
+        p.waiting[run[i], slots[i], int(2.0 * vote[i])] -= 1
+        p.heard[run[i], slots[i]] -= 1
+        p.out[run[i]] += 1
+    return verdict, at
 
 
 @compiled
-def learn(core: Core, estimate: Any, start: IntArray, slots: IntArray) -> tuple[IntArray, IntArray, Array]:
+def learn(core: Core, estimate: Any, ready: Ready) -> tuple[IntArray, IntArray, Array]:
     """Every run's estimate follows its ready duels: run, round, final weight (n,) of the votes learned."""
-    room = 0
-    for r in range(core.fit.theta.shape[0]):
-        for i in range(start[r], start[r + 1]):
-            room += core.pending.wanted[r, slots[i]]
-    run, round, weight = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64), np.empty(room)
+    n, first, last = 0, ready.first, ready.last
+    for r in range(first.shape[0]):
+        for i in range(first[r], last[r]):
+            n += _settled(core.pending, r, ready.ordered[i])
+    run, round, weight = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
     n = 0
-    for r in range(core.fit.theta.shape[0]):
-        if start[r] == start[r + 1]:
+    for r in range(first.shape[0]):
+        if first[r] == last[r]:
             continue
-        arrivals = take_in(core, r, slots, start[r], start[r + 1])
+        arrivals = take_in(core, r, ready.ordered, first[r], last[r])
         update(core, estimate, r, arrivals)
         for i in range(arrivals.outcome.shape[0]):
             for _ in range(arrivals.settled[i]):
                 run[n], round[n], weight[n] = r, arrivals.round[i], arrivals.weight[i]
                 n += 1
-    return run[:n], round[:n], weight[:n]
+    return run, round, weight
 
 
 @compiled
-def keeps(estimate: Any) -> bool:
-    """Whether the estimate can put a vote right after it was learned."""
-    return keeps_votes(estimate)
+def _settled(p: Pending, r: int, slot: int) -> int:
+    """How many votes of a ready duel have their final weight once it is learned."""
+    if p.state[r, slot] == SERVED:
+        return 0
+    if p.provisional[r, slot] == 1:
+        return p.heard[r, slot]
+    return p.waiting[r, slot, 0] + p.waiting[r, slot, 1] + p.waiting[r, slot, 2]
+
+
+@compiled
+def tell(
+    core: Core, estimate: Any, ready: Ready, run: IntArray, round: IntArray, vote: Array
+) -> tuple[int, int, IntArray, IntArray, Array]:
+    """`hear`, then `learn` at once: the verdict and its position, then run, round and final weight."""
+    verdict, at = hear(core, ready, run, round, vote, keeps_votes(estimate))
+    if verdict != FINE:
+        return verdict, at, run, round, vote
+    run, round, weight = learn(core, estimate, ready)
+    return FINE, 0, run, round, weight
 
 
 @compiled
@@ -263,21 +305,6 @@ def look(core: Core, round: int) -> tuple[int, int, IntArray, Array, Array, Arra
     return verdict, at, arms, dz, weight, leverage
 
 
-@compiled
 def all_finite(values: Array) -> bool:
-    """Whether no value is NaN or infinite: any contiguous array."""
-    flat = values.ravel()
-    total = 0.0  # 0·v is 0 for every finite v and NaN otherwise: no branch in the loop
-    for i in range(flat.shape[0]):
-        total += 0.0 * flat[i]
-    return total == 0.0
-
-
-@compiled
-def pairs_fit(arms: IntArray, candidates: int, distinct: bool) -> bool:
-    """Whether every pair (R, 2) names candidates, and two of them where they must differ."""
-    fit = True
-    for r in range(arms.shape[0]):
-        fit &= 0 <= arms[r, 0] < candidates and 0 <= arms[r, 1] < candidates
-        fit &= not distinct or arms[r, 0] != arms[r, 1]
-    return fit
+    """Whether no value is NaN or infinite: an array of any shape."""
+    return is_finite(values.reshape(1, -1))

@@ -89,6 +89,12 @@ def kernel_for(declared: Callable[..., Any], state: type) -> Callable[..., Any]:
     return found
 
 
+def in_python(declared: F, state: object) -> F:
+    """The text of the kernel that plays an optional role for a state, or of the role itself."""
+    found: Any = _KERNELS.get((declared.__name__, type(state)))
+    return declared if found is None else found.py_func
+
+
 def offers_kernel(part: object) -> bool:
     """Whether a part's own class says how it is compiled.
 

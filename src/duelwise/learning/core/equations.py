@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from duelwise.learning.core.intrinsics import product
 from duelwise.learning.core.jit import compiled
 from duelwise.types import Array
 
@@ -105,13 +106,23 @@ def widths_from(z: Array, inverse: Array, centre: Array) -> Array:
         for k in range(count):
             for j in range(d):
                 dz[k, j] = z[start + k, j] - centre[j]
-        np.dot(dz[:count], inverse, pulled[:count])
+        product(dz, count, inverse, pulled)
         for k in range(count):
             square = 0.0
             for j in range(d):
                 square += pulled[k, j] * dz[k, j]
             out[start + k] = math.sqrt(max(square, 0.0))
     return out
+
+
+@compiled
+def highest(values: Array) -> int:
+    """argmax_k, the lowest index on ties: values (K,)."""
+    best = 0
+    for k in range(values.shape[0]):
+        if values[k] > values[best]:
+            best = k
+    return best
 
 
 @compiled
@@ -126,10 +137,10 @@ def widest_pair(z: Array, inverse: Array) -> tuple[int, int]:
         for k in range(K):
             for j in range(z.shape[1]):
                 middle[j] += z[k, j] / K
-        first = int(np.argmax(widths_from(z, inverse, middle)))
+        first = highest(widths_from(z, inverse, middle))
         width = widths_from(z, inverse, z[first])
         width[first] = -1.0
-        second = int(np.argmax(width))
+        second = highest(width)
         return min(first, second), max(first, second)
     gram = gram_matrix(z, inverse)
     widest, a, b = -np.inf, 0, min(1, K - 1)
@@ -146,10 +157,13 @@ def second_arm(z: Array, theta: Array, inverse: Array, first: int, width: float,
     """(6): b = argmax_k ⟨Θ, ẑ_k⟩ + c ‖ẑ_k - ẑ_a‖_{V⁻¹}; with `distinct`, over k ≠ a."""
     best, arm = -np.inf, first
     if z.shape[0] * z.shape[1] * z.shape[1] > WIDE:
-        upper = np.dot(z, theta) + width * widths_from(z, inverse, z[first])
+        value, upper = np.empty(z.shape[0]), widths_from(z, inverse, z[first])
+        product(z, z.shape[0], theta, value)
+        for k in range(z.shape[0]):
+            upper[k] = value[k] + width * upper[k]
         if distinct:
             upper[first] = -np.inf
-        return int(np.argmax(upper))
+        return highest(upper)
     dz = np.empty(z.shape[1])
     for k in range(z.shape[0]):
         if distinct and k == first:
@@ -234,8 +248,9 @@ def informative_pair(z: Array, theta: Array, inverse: Array, width: float, disti
     K = z.shape[0]
     gram = gram_matrix(z, inverse)
     value = values(z, theta)
-    inside = np.ones(K, dtype=np.bool_)
+    inside = np.empty(K, dtype=np.bool_)
     for i in range(K):
+        inside[i] = True
         for j in range(K):
             square = max(gram[i, i] + gram[j, j] - 2.0 * gram[i, j], 0.0)
             if value[i] - value[j] + width * math.sqrt(square) < 0.0:

@@ -12,23 +12,32 @@ that neither makes nor returns an array counts no references: whoever called it 
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
-from numba.core import types
+from numba import jit
+from numba.core import ir, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
 from numba.core.compiler_machinery import LoweringPass, register_pass
 from numba.core.registry import CPUDispatcher
+from numba.core.target_extension import CPU, jit_registry
+from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import AnnotateTypes, NopythonRewrites
 
 OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": None}
 
 
-class _Text(JITCodeLibrary):
-    """What a kernel and those it calls were lowered to."""
+class _Whole(JITCodeLibrary):
+    """A kernel with all that it calls, optimised at once."""
 
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
+    def _optimize_final_module(self) -> None:
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+
+
+class _Text(_Whole):
+    """What a kernel and those it calls were lowered to."""
 
     def finalize(self) -> None:
         for library in dict.fromkeys(self._linking_libraries):
@@ -51,10 +60,10 @@ class _Flags(Flags):
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
-class _Count(LoweringPass):
-    """Count no references where there are none to count."""
+class _Prepare(LoweringPass):
+    """Choose the library, and count no references where there are none to count."""
 
-    _name = "count_references"
+    _name = "prepare_for_lowering"
 
     def __init__(self) -> None:
         LoweringPass.__init__(self)
@@ -62,24 +71,23 @@ class _Count(LoweringPass):
     def run_pass(self, state: Any) -> bool:
         made = [state.return_type]
         for block in state.func_ir.blocks.values():
-            for call in block.find_exprs(op="call"):
-                made.append(state.calltypes[call].return_type)
+            for line in block.find_insts(ir.Assign):
+                if isinstance(line.value, ir.Expr) and not _looks_only(line.value, state.typemap):
+                    made.append(state.typemap[line.target.name])
         manager = state.targetctx.data_model_manager
+        library = _Whole if state.flags is _OUTER else _Text
+        state.library = library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
         if not any(manager[kind].contains_nrt_meminfo() for kind in made):
             state.targetctx = state.targetctx.subtarget(enable_nrt=False)
         return False
 
 
-@register_pass(mutates_CFG=False, analysis_only=True)
-class _LeaveAsText(LoweringPass):
-    _name = "leave_as_text"
-
-    def __init__(self) -> None:
-        LoweringPass.__init__(self)
-
-    def run_pass(self, state: Any) -> bool:
-        state.library = _Text(state.targetctx.codegen(), state.func_id.func_qualname)
-        return False
+def _looks_only(value: ir.Expr, types_of: Any) -> bool:
+    """Whether an expression makes no array: it may be a view of one."""
+    if value.op == "getitem":
+        return not str(types_of[value.index.name]).count("array(")
+    return value.op in ("getattr", "static_getitem", "cast", "build_tuple", "exhaust_iter")
 
 
 class _Compiling(CompilerBase):
@@ -88,34 +96,54 @@ class _Compiling(CompilerBase):
     def define_pipelines(self) -> Any:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.passes = [one for one in passes.passes if one[0] is not NopythonRewrites]
-        passes.add_pass_after(_Count, AnnotateTypes)
-        if self.state.flags is _INNER:
-            passes.add_pass_after(_LeaveAsText, AnnotateTypes)
+        passes.add_pass_after(_Prepare, AnnotateTypes)
         passes.finalize()
         return [passes]
 
 
-def _flags(**more: bool) -> _Flags:
+def _flags(**more: Any) -> _Flags:
     flags = _Flags()
-    CPUDispatcher.targetdescr.options.parse_as_flags(flags, OPTIONS | {"no_cfunc_wrapper": True})
-    for name, value in more.items():
-        setattr(flags, name, value)
+    CPUDispatcher.targetdescr.options.parse_as_flags(flags, OPTIONS | {"no_cfunc_wrapper": True} | more)
     return flags
 
 
-_OUTER, _INNER = _flags(), _flags(no_compile=True, no_cpython_wrapper=True)
+_OUTER = _flags()
+
+
+@cache
+def _inner_flags(*options: tuple[str, Any]) -> _Flags:
+    flags = _flags(**dict(options) | {"no_cpython_wrapper": True})
+    flags.no_compile = True
+    return flags
 
 
 class _Inner(CPUDispatcher):
     """A kernel inside compiled code."""
 
-    def __init__(self, py_func: Any) -> None:
-        super().__init__(py_func, {}, OPTIONS, _Compiling)
-        self._compiler._customize_flags = lambda _: _INNER
+    def __init__(self, py_func: Any, **options: Any) -> None:
+        super().__init__(py_func, {}, OPTIONS | options, _Compiling)
+        self._options = options
+        self._compiler._customize_flags = lambda _: _inner_flags(*options.items())
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        if not self._options:  # one kernel for True and False, for 0 and 1
+            args = [types.unliteral(kind) for kind in args]
+        return super().get_call_template(args, kws)
 
     def add_overload(self, cres: Any) -> None:
         self.targetctx.insert_user_function(cres.fndesc, cres.fndesc, [cres.library])
         self.overloads[tuple(cres.signature.args)] = cres._replace(entry_point=cres.fndesc)
+
+
+def _helpers(**options: Any) -> Any:
+    """How numba compiles what stands behind np.empty and the like: for our kernels as text too."""
+    if isinstance(ConfigStack.top_or_none(), _Flags):
+        return lambda function: _Inner(function, **options, no_cfunc_wrapper=True)
+    return jit(**options)
+
+
+jit_registry.pop(CPU)
+jit_registry[CPU] = _helpers
 
 
 class Kernel(CPUDispatcher):

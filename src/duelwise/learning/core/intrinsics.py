@@ -1,4 +1,4 @@
-"""What compiled code cannot say in Python: one rounding, sums in lanes, arrays nobody counts.
+"""What compiled code cannot say in Python: one rounding, sums in lanes, a product by BLAS alone.
 
 A running sum has one order, so a compiler that keeps to it adds one number at a time. Here the order
 is chosen for the machine instead, and is the same on every machine: eight lanes, lane l adding the
@@ -17,6 +17,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
+from numba.np.linalg import call_xxgemm, call_xxgemv, ensure_blas
 
 from duelwise.learning.core.jit import compiled
 from duelwise.types import Array
@@ -88,33 +89,28 @@ def _folded(builder: Any, lanes: Any) -> Any:
 
 
 @intrinsic
-def _borrowed(_context: Any, held: Any) -> Any:
-    """The same tuples of arrays without their owner, so that no use of them counts references.
-
-    Counting is atomic: threads that share an array would wait for each other at every use. The
-    caller keeps the arrays alive, and compiled code must not hand them on to Python.
-    """
+def _product(_context: Any, a: Any, _rows: Any, b: Any, out: Any) -> Any:
+    """BLAS as np.dot calls it, without the checks, which take a second to compile."""
 
     def generate(target: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _without_owners(target, builder, signature.args[0], args[0])
+        left, right, to = (target.make_array(signature.args[i])(target, builder, args[i]) for i in (0, 2, 3))
+        sizes = args[1], cgutils.unpack_tuple(builder, left.shape, 2)[1]
+        if b.ndim == 1:
+            call_xxgemv(target, builder, True, a, sizes, left.data, right.data, to.data)
+        else:
+            inner, columns = cgutils.unpack_tuple(builder, right.shape, 2)
+            call_xxgemm(
+                target, builder, a, sizes, left.data, b, (inner, columns), right.data,
+                out, (args[1], columns), to.data,
+            )  # fmt: skip
+        return target.get_dummy_value()
 
-    return held(held), generate
+    if {kind.layout for kind in (a, b, out)} != {"C"}:
+        return None  # numba then says that it knows no such function
+    ensure_blas()
+    return types.none(a, types.intp, b, out), generate
 
 
-def _without_owners(target: Any, builder: Any, kind: Any, value: Any) -> Any:
-    if isinstance(kind, types.Array):
-        array = target.make_array(kind)(target, builder, value)
-        array.meminfo = cgutils.get_null_value(array.meminfo.type)
-        array.parent = cgutils.get_null_value(array.parent.type)
-        return array._getvalue()
-    if isinstance(kind, types.BaseTuple):
-        for place, part in enumerate(kind.types):
-            inner = _without_owners(target, builder, part, builder.extract_value(value, place))
-            value = builder.insert_value(value, inner, place)
-    return value
-
-
-borrowed: Any = _borrowed  # (T) → T
 _group_sums, _one_sum = _sums_over(GROUP), _sums_over(1)
 
 
@@ -122,6 +118,12 @@ _group_sums, _one_sum = _sums_over(GROUP), _sums_over(1)
 def fused(a: float, b: float, c: float) -> float:
     """a·b + c with a single rounding."""
     return _fused(a, b, c)
+
+
+@compiled
+def product(a: Array, rows: int, b: Array, out: Array) -> None:
+    """The first rows of a (n, d) times b (d, m) or (d,), into those of out; rows > 0."""
+    _product(a, rows, b, out)
 
 
 @compiled

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from duelwise.learning.core.equations import leverage
-from duelwise.learning.core.jit import compiled
+from duelwise.learning.core.jit import also_compiled, compiled
 from duelwise.types import AnyArray, Array, IntArray, Snapshot
 
 DONE, SERVED, OBSERVED = 0, 1, 2  # states of a duel; observed when all of y is known or imputed
@@ -102,6 +102,8 @@ def with_room(held: Pending, rounds: int) -> Pending:
         slots *= 2
     while span < reach:
         span *= 2
+    if (slots, span) == (held.round.shape[1], held.slot_of.shape[1]):
+        return held
     return restored(snapshot(held), like=held, slots=slots, span=span)
 
 
@@ -117,7 +119,7 @@ def take_slot(held: Pending, r: int) -> int:
     return slot
 
 
-@compiled
+@also_compiled
 def find(held: Pending, r: int, round: int) -> int:
     """The slot of a round of run r, FREE if nobody waits for it."""
     if round < held.oldest[r] or round >= held.next_round[r]:

@@ -67,6 +67,9 @@ class Handle:
         self._row = np.array([*words, 0], dtype=np.int64)
         self.address = int(self._row.ctypes.data)
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.held, name)
+
 
 def _lay_out(value: Any, words: list[int]) -> types.Type:
     """Append the words of a value; returns its type in compiled code."""

@@ -5,6 +5,8 @@ The laboratory's compiled loop calls these kernels one after another; a learner 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from duelwise.learning.core.equations import leverage, widest_pair
@@ -20,7 +22,17 @@ from duelwise.learning.core.pending import (
     take_slot,
     times_out,
 )
-from duelwise.learning.core.roles import learn, pair, weigh_arrived, weigh_observed, weigh_served, width_at
+from duelwise.learning.core.roles import (
+    absorb,
+    learn,
+    learns_parts,
+    pair,
+    predict,
+    weigh_arrived,
+    weigh_observed,
+    weigh_served,
+    width_at,
+)
 from duelwise.learning.core.state import (
     EXPLORES_ARRIVED,
     EXPLORES_REQUESTED,
@@ -72,7 +84,7 @@ def choose(core: Core, r: int, x: Array, z: Array, noise: Array) -> tuple[int, i
 @compiled
 def less_sure(sight: Sight, times: int) -> Sight:
     """The more often the same pair is out without an answer, the less Θ̂ says which pair is next."""
-    theta = np.empty_like(sight.theta)
+    theta = np.empty(sight.theta.shape[0])
     for j in range(theta.shape[0]):
         theta[j] = sight.theta[j] / (1.0 + times) ** 3
     return Sight(
@@ -277,3 +289,22 @@ def admit(fit: Fit, r: int, arrivals: Arrivals, i: int) -> None:
     arrivals.weight[i] = weigh_arrived(fit.weigh, fit, r, dz, arrivals.weight[i])
     move(fit.arrived, r, dz, fit.rules.curvature[r] * arrivals.weight[i])
     fit.admitted[r] += 1
+
+
+@compiled
+def absorb_seen(model: Any, r: int, x: Array, y: Array) -> None:
+    """`absorb` of a pair, x (2, dx), of whose y (2, dy) some may be unknown (NaN)."""
+    gaps = False
+    for side in range(2):
+        for j in range(y.shape[1]):
+            gaps = gaps or np.isnan(y[side, j])
+    if not gaps or learns_parts(model):
+        absorb(model, r, x, y)
+        return
+    filled = np.empty(y.shape)
+    predict(model, r, x, filled)
+    for side in range(2):
+        for j in range(y.shape[1]):
+            if not np.isnan(y[side, j]):
+                filled[side, j] = y[side, j]
+    absorb(model, r, x, filled)

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from duelwise.learning.core.dispatch import kernel_for
+from duelwise.learning.core.reference import handle
 from duelwise.learning.core.roles import learn
 from duelwise.learning.core.state import Arrivals, Fit, fill_arrays, named_arrays
 from duelwise.types import Array, IntArray, Snapshot
@@ -55,7 +56,7 @@ class KernelEstimate:
         self.theta = np.zeros((runs, dim))
 
     def learn(self, fit: Fit, r: int, arrivals: Arrivals) -> None:
-        kernel_for(learn, self.state.__class__)(self.state, fit, r, arrivals)
+        kernel_for(learn, self.state.__class__)(handle(self.state), fit, r, arrivals)
 
     def compiled(self, more: int) -> Any:
         return self.state

@@ -11,6 +11,7 @@ from duelwise.learning.core.dispatch import kernel
 from duelwise.learning.core.geometry import move
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.pending import FREE
+from duelwise.learning.core.reference import handle
 from duelwise.learning.core.roles import keeps_votes, learn, reweigh, weigh_arrived
 from duelwise.learning.core.round import admit, knows_nothing
 from duelwise.learning.core.state import Arrivals, Fit
@@ -143,7 +144,7 @@ class MaximumLikelihood:
         return self.history.passes
 
     def learn(self, fit: Fit, r: int, arrivals: Arrivals) -> None:
-        remember_and_solve(self.compiled(len(arrivals.outcome)), fit, r, arrivals)
+        remember_and_solve(handle(self.compiled(len(arrivals.outcome))), fit, r, arrivals)
 
     def compiled(self, more: int) -> History:
         needed, capacity = int(self.history.held.max()) + more, self.history.weight.shape[1]

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from duelwise.learning.core.dispatch import kernel
 from duelwise.learning.core.jit import compiled
-from duelwise.learning.core.roles import absorb, learns_parts, predict
+from duelwise.learning.core.reference import handle
+from duelwise.learning.core.roles import absorb, predict
+from duelwise.learning.core.round import absorb_seen
 from duelwise.learning.core.state import fill_arrays, named_arrays
 from duelwise.learning.post_serving.recursive import needs_separation, separated
 from duelwise.types import Array, IntArray, Snapshot
+
+
+class Foreseen(NamedTuple):
+    """What a φ̂ without kernels said beforehand; it is taught from Python."""
+
+    values: Array  # (R, K, dy)
+
+
+@kernel(predict, Foreseen)
+def repeat_foreseen(model: Foreseen, r: int, x: Array, out: Array) -> None:
+    """out (K, dy)"""
+    for k in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[k, j] = model.values[r, k, j]
+
+
+@kernel(absorb, Foreseen)
+def absorb_elsewhere(model: Foreseen, r: int, x: Array, y: Array) -> None:
+    """Nothing is learned here."""
 
 
 class KernelModel:
@@ -21,14 +43,26 @@ class KernelModel:
 
     def __init__(self, state: Any, *, post_dim: int) -> None:
         self.state, self.post_dim = state, post_dim
+        self._held = handle(state)
+
+    @property
+    def held(self) -> Any:
+        """The state as kernels take it."""
+        if self._held.held is not self.state:
+            self._held = handle(self.state)
+        return self._held
 
     def predict(self, x: Array) -> Array:
-        return _predict_runs(self.state, np.ascontiguousarray(x), self.post_dim)
+        return _predict_runs(self.held, np.ascontiguousarray(x), self.post_dim)
 
     def learn(self, run: IntArray, x: Array, y: Array) -> None:
+        self.prepare_for(y)
+        _absorb_pairs(self.held, run, np.ascontiguousarray(x), np.ascontiguousarray(y))
+
+    def prepare_for(self, y: Array) -> None:
+        """Single values of y (n, 2, dy) may be unknown from now on."""
         if hasattr(self.state, "inverse") and needs_separation(self.state.inverse, y):
             self.separate()
-        _absorb_pairs(self.state, run, np.ascontiguousarray(x), np.ascontiguousarray(y))
 
     def separate(self) -> None:
         """Get ready for single values of y that stay unknown: least squares of its own for each."""
@@ -61,22 +95,3 @@ def _absorb_pairs(model: Any, run: IntArray, x: Array, y: Array) -> None:
     """Served pairs in their order: run (n,), x (n, 2, dx), y (n, 2, dy)."""
     for i in range(run.shape[0]):
         absorb_seen(model, run[i], x[i], y[i])
-
-
-@compiled
-def absorb_seen(model: Any, r: int, x: Array, y: Array) -> None:
-    """`absorb` of a pair, x (2, dx), of whose y (2, dy) some may be unknown (NaN)."""
-    gaps = False
-    for side in range(2):
-        for j in range(y.shape[1]):
-            gaps = gaps or np.isnan(y[side, j])
-    if not gaps or learns_parts(model):
-        absorb(model, r, x, y)
-        return
-    filled = np.empty_like(y)
-    predict(model, r, x, filled)
-    for side in range(2):
-        for j in range(y.shape[1]):
-            if not np.isnan(y[side, j]):
-                filled[side, j] = y[side, j]
-    absorb(model, r, x, filled)

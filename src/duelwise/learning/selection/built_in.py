@@ -1,4 +1,4 @@
-"""The rules of the paper's five algorithms. They share one state, so that one kernel serves them all."""
+"""The rules of the paper's five algorithms, each with a kernel of its own: only those in use are compiled."""
 
 from __future__ import annotations
 
@@ -23,27 +23,62 @@ from duelwise.learning.core.state import Sight
 from duelwise.learning.selection.rule import CompiledSelection, Noise, View, noise_of
 from duelwise.types import Array, IntArray
 
-LEADER_CHALLENGER, JOINT, INFORMATIVE_ARM, INFORMATIVE_PAIR, PERTURBED = 0, 1, 2, 3, 4
+
+class Leading(NamedTuple):
+    """(5), (6) need nothing besides."""
 
 
-class BuiltInRule(NamedTuple):
-    """Which of the rules it is."""
-
-    code: int
+class Joint(NamedTuple):
+    """Nor does this."""
 
 
-@kernel(pair, BuiltInRule)
-def built_in_pair(rule: BuiltInRule, sight: Sight) -> tuple[int, int]:
-    """The pair by the rule of this code."""
-    z, theta, inverse, width = sight.z, sight.theta, sight.inverse, sight.width
-    if rule.code == JOINT:
-        return joint_pair(z, theta, inverse, width, sight.distinct)
-    if rule.code == INFORMATIVE_PAIR:
-        return informative_pair(z, theta, inverse, width, sight.distinct)
-    first = perturbed_arm(z, theta, inverse, sight.noise) if rule.code == PERTURBED else first_arm(z, theta)
-    if rule.code == INFORMATIVE_ARM:
-        return first, informative_arm(z, theta, inverse, first, width)
-    return first, second_arm(z, theta, inverse, first, width, sight.distinct)
+class InformativeArm(NamedTuple):
+    """Nor this."""
+
+
+class InformativePair(NamedTuple):
+    """Nor this."""
+
+
+class Perturbed(NamedTuple):
+    """The noise is drawn outside."""
+
+
+@kernel(pair, Leading)
+def leader_and_challenger(rule: Leading, sight: Sight) -> tuple[int, int]:
+    """(5), then (6)."""
+    return challenged(sight, first_arm(sight.z, sight.theta))
+
+
+@kernel(pair, Perturbed)
+def perturbed_and_challenger(rule: Perturbed, sight: Sight) -> tuple[int, int]:
+    """CoLSTIM's leader, then (6)."""
+    return challenged(sight, perturbed_arm(sight.z, sight.theta, sight.inverse, sight.noise))
+
+
+@compiled
+def challenged(sight: Sight, first: int) -> tuple[int, int]:
+    """The leader and (6)."""
+    return first, second_arm(sight.z, sight.theta, sight.inverse, first, sight.width, sight.distinct)
+
+
+@kernel(pair, Joint)
+def highest_joint_bound(rule: Joint, sight: Sight) -> tuple[int, int]:
+    """RCDB, MaxPairUCB."""
+    return joint_pair(sight.z, sight.theta, sight.inverse, sight.width, sight.distinct)
+
+
+@kernel(pair, InformativeArm)
+def leader_and_least_certain(rule: InformativeArm, sight: Sight) -> tuple[int, int]:
+    """MaxInP as published."""
+    first = first_arm(sight.z, sight.theta)
+    return first, informative_arm(sight.z, sight.theta, sight.inverse, first, sight.width)
+
+
+@kernel(pair, InformativePair)
+def least_certain_pair(rule: InformativePair, sight: Sight) -> tuple[int, int]:
+    """MaxInP as first defined."""
+    return informative_pair(sight.z, sight.theta, sight.inverse, sight.width, sight.distinct)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +88,8 @@ class LeaderChallenger:
     def pairs(self, view: View) -> IntArray:
         return kernel_pairs(self, view)
 
-    def compiled(self) -> BuiltInRule:
-        return BuiltInRule(LEADER_CHALLENGER)
+    def compiled(self) -> Leading:
+        return Leading()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +99,8 @@ class JointUCB:
     def pairs(self, view: View) -> IntArray:
         return kernel_pairs(self, view)
 
-    def compiled(self) -> BuiltInRule:
-        return BuiltInRule(JOINT)
+    def compiled(self) -> Joint:
+        return Joint()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +116,8 @@ class MostInformative:
     def pairs(self, view: View) -> IntArray:
         return kernel_pairs(self, view)
 
-    def compiled(self) -> BuiltInRule:
-        return BuiltInRule(INFORMATIVE_ARM if self.leader_first else INFORMATIVE_PAIR)
+    def compiled(self) -> InformativeArm | InformativePair:
+        return InformativeArm() if self.leader_first else InformativePair()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +142,8 @@ class PerturbedLeader:
         independent = min(1.0, self.share_rate / math.sqrt(round + 1))
         return np.where(noise.coin(round) < independent, values, values[:, :1])
 
-    def compiled(self) -> BuiltInRule:
-        return BuiltInRule(PERTURBED)
+    def compiled(self) -> Perturbed:
+        return Perturbed()
 
 
 def kernel_pairs(rule: CompiledSelection, view: View) -> IntArray:
