@@ -36,9 +36,10 @@ class Recorder:
         self._ran: set[CodeType] = set()
         self._digests: dict[str, str] = {}
         self._rows: list[str] = []
+        self._failed: set[str] = set()
 
     @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
         self._ran.clear()
         begun = time.monotonic()
         threading.settrace(self._note)
@@ -52,12 +53,16 @@ class Recorder:
             for code in inside
         )
         row = {"test": item.nodeid, "seconds": seconds, "ran": functions, "of": self._of(item)}
-        self._rows.append(json.dumps(row) + "\n")
-
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
-        if exitstatus == 0:
+        if item.nodeid not in self._failed:
+            self._rows.append(json.dumps(row) + "\n")
+        if nextitem is None or nextitem.path != item.path:  # a file of tests is whole
             with self._out.open("a", encoding="utf-8") as file:
                 file.writelines(self._rows)
+            self._rows.clear()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._failed.add(report.nodeid)
 
     def _of(self, item: pytest.Item) -> str:
         file = item.nodeid.split("::")[0]
@@ -155,7 +160,7 @@ def outdated(root: Path, out: Path, tests: list[str]) -> list[str]:
 
 def record(root: Path, out: Path, tests: list[str]) -> int:
     """Run tests of a checkout with the recorder; pytest's code."""
-    words = [*tests, "-x", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=short"]
+    words = [*tests, "-q", "-p", "no:cacheprovider", "--no-header", "--tb=short"]
     return int(pytest.main(words, plugins=[Recorder(root, out)]))
 
 
