@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import math
 import sys
 import threading
 import time
@@ -38,6 +39,10 @@ class Recorder:
         self._rows: list[str] = []
         self._failed: set[str] = set()
 
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        files = {_file(item) for item in session.items}
+        self._digests = {file: of_sources(self._root, file) for file in files}
+
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
         self._ran.clear()
@@ -52,7 +57,7 @@ class Recorder:
             f"{Path(code.co_filename).relative_to(self._root).as_posix()}:{code.co_firstlineno}"
             for code in inside
         )
-        row = {"test": item.nodeid, "seconds": seconds, "ran": functions, "of": self._of(item)}
+        row = {"test": item.nodeid, "seconds": seconds, "ran": functions, "of": self._digests[_file(item)]}
         if item.nodeid not in self._failed:
             self._rows.append(json.dumps(row) + "\n")
         if nextitem is None or nextitem.path != item.path:  # a file of tests is whole
@@ -64,14 +69,12 @@ class Recorder:
         if report.failed:
             self._failed.add(report.nodeid)
 
-    def _of(self, item: pytest.Item) -> str:
-        file = item.nodeid.split("::")[0]
-        if file not in self._digests:
-            self._digests[file] = of_sources(self._root, file)
-        return self._digests[file]
-
     def _note(self, frame: FrameType, _event: str, _value: object) -> None:
         self._ran.add(frame.f_code)
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.split("::")[0]
 
 
 @dataclass(frozen=True)
@@ -80,24 +83,38 @@ class Seen:
 
     tests: dict[str, list[str]]  # by function, the quickest first
     by_file: dict[str, list[str]]
+    seconds: dict[str, float]  # of whole files of tests
 
     @classmethod
     def read(cls, out: Path) -> Seen:
         rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
         tests: dict[str, list[str]] = {}
         by_file: dict[str, list[str]] = {}
+        seconds: dict[str, float] = {}
         for row in sorted(rows, key=lambda row: row["seconds"]):
             for function in row["ran"]:
                 tests.setdefault(function, []).append(row["test"])
             for file in {function.rpartition(":")[0] for function in row["ran"]}:
                 by_file.setdefault(file, []).append(row["test"])
-        return cls(tests, by_file)
+            own = row["test"].split("::")[0]
+            seconds[own] = seconds.get(own, 0.0) + row["seconds"]
+        return cls(tests, by_file, seconds)
 
     def covering(self, root: Path, file: str, line: int) -> list[str]:
-        """Tests of a line: those that ran its function or, outside of any, those that ran its file."""
+        """Tests of a line: those that ran its function or, outside of any, those that ran its file.
+
+        A kernel is never seen to run: first come files of tests that name its module, then tests that ran
+        something else of its file, then all others of its package, the quickest file first.
+        """
         function = enclosing(ast.parse((root / file).read_text(encoding="utf-8")), line)
         found = self.tests.get(f"{file}:{function}") if function else self.by_file.get(file)
-        return near_first(found, file) if found else named(file, root / "tests")
+        if found:
+            return near_first(found, file)
+        near, others = named(file, root / "tests")
+        others.sort(key=lambda test: self.seconds.get(test, math.inf))
+        return list(dict.fromkeys([*near, *near_first(self.by_file.get(file, []), file), *others])) or [
+            "tests"
+        ]
 
 
 def enclosing(tree: ast.AST, line: int) -> int | None:
@@ -122,15 +139,17 @@ def near_first(tests: list[str], file: str) -> list[str]:
     ]
 
 
-def named(file: str, tests: Path) -> list[str]:
-    """Files of tests, nearest first: named after a source file, importing it, its package's, its users'."""
+def named(file: str, tests: Path) -> tuple[list[str], list[str]]:
+    """Files of tests named after a source file or importing it, and the others of its package and users."""
     parts = Path(file).relative_to("src/duelwise").with_suffix("").parts
-    module, folders = ".".join(["duelwise", *parts]), USERS.get(parts[0], [parts[0]])
-    files = [path for name in folders for path in sorted((tests / name).rglob("test_*.py"))]
-    alike = [path for path in files if parts[-1] in path.stem]
-    importing = [path for path in files if f"{module} import" in path.read_text(encoding="utf-8")]
-    near = dict.fromkeys([*alike, *importing, *files])
-    return [path.relative_to(tests.parent).as_posix() for path in near] or ["tests"]
+    module = ".".join(["duelwise", *parts])
+    files = files_of_tests(tests.parent, [parts[0]])
+    alike = [one for one in files if parts[-1] in Path(one).stem]
+    importing = [
+        one for one in files if f"{module} import" in (tests.parent / one).read_text(encoding="utf-8")
+    ]
+    near = list(dict.fromkeys([*alike, *importing]))
+    return near, [one for one in files if one not in near]
 
 
 def files_of_tests(root: Path, packages: Iterable[str]) -> list[str]:

@@ -104,9 +104,10 @@ def test_survivors_are_tried_again_on_request(project: Path, tmp_path: Path) -> 
 
 
 def test_tests_named_after_a_file_come_first() -> None:
-    near = named("src/duelwise/learning/core/links.py", ROOT / "tests")
+    near, others = named("src/duelwise/learning/core/links.py", ROOT / "tests")
     assert near[0].endswith("test_links.py")
-    assert near[-1].startswith("tests/lab/")
+    assert "tests/lab/test_world.py" in others
+    assert not set(near) & set(others)
 
 
 def test_the_innermost_function_is_found_with_its_decorators() -> None:
