@@ -19,7 +19,7 @@ from pathlib import Path
 from tools.mutations import Mutation
 
 JIT = Path("src/duelwise/learning/core/jit.py")
-COMPILING = ("compiled", "inlined", "also_compiled", "compiled_over_runs", "kernel")
+COMPILING = ("compiled", "inlined", "also_compiled", "compiled_over_runs", "kernel", "role", "optional_role")
 WHOLLY = "src/duelwise/learning/core/"  # here plain functions, too, run while a kernel is compiled
 NOT_COPIED = (".git", ".venv", "_build", "build", "dist", "results", "demo", ".*_cache", ".hypothesis")
 PINNED = """

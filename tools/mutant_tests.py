@@ -170,11 +170,10 @@ def of_sources(root: Path, test: str) -> str:
 def outdated(root: Path, out: Path, tests: list[str]) -> list[str]:
     """Files of tests to record, after the record has lost what is out of date."""
     lines = out.read_text(encoding="utf-8").splitlines(keepends=True) if out.exists() else []
-    now = {test: of_sources(root, test) for test in tests}
-    kept = [line for line in lines if json.loads(line)["of"] in now.values()]
-    out.write_text("".join(kept), encoding="utf-8")
-    known = {json.loads(line)["of"] for line in kept}
-    return [test for test in tests if now[test] not in known]
+    digests = {json.loads(line)["of"]: json.loads(line)["test"].split("::")[0] for line in lines}
+    kept = {of for of, test in digests.items() if (root / test).exists() and of_sources(root, test) == of}
+    out.write_text("".join(line for line in lines if json.loads(line)["of"] in kept), encoding="utf-8")
+    return [test for test in tests if of_sources(root, test) not in kept]
 
 
 def record(root: Path, out: Path, tests: list[str]) -> int:
