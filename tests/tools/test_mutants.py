@@ -106,7 +106,7 @@ def test_survivors_are_tried_again_on_request(project: Path, tmp_path: Path) -> 
 def test_tests_named_after_a_file_come_first() -> None:
     near, others = named("src/duelwise/learning/core/links.py", ROOT / "tests")
     assert near[0].endswith("test_links.py")
-    assert "tests/lab/test_world.py" in others
+    assert "tests/lab/test_presets.py" in others
     assert not set(near) & set(others)
 
 
