@@ -57,7 +57,8 @@ oldest: $(READY)
 	$(VENV)-oldest/bin/python -m pip install -q -c $(VENV)-oldest/oldest.txt -e '.[all]' pytest hypothesis psutil
 	$(VENV)-oldest/bin/python -m pytest -W default --ignore tests/tools --ignore tests/docs
 
-# A hundred small changes to the code, one at a time: do the tests notice? About an hour; not in CI.
+# A hundred small changes to the code, one at a time: do the tests notice? Over an hour; not in CI. A change
+# to a kernel takes minutes, any other seconds. Interrupted, it goes on where it stopped.
 mutants: $(READY)
 	$(BIN)/python -m tools.mutants --count 100 --seed 0
 

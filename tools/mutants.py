@@ -2,9 +2,11 @@
 
     python -m tools.mutants --count 100 --seed 0 [--out mutants.jsonl]
 
-Works in a copy of the checkout. Every verdict is appended to the file as it comes, so that an interrupted run
-goes on where it stopped. Ends with code 1 when more than a tenth survive. A survivor that changes nothing
-that can be seen is explained in tools/mutants_explained.txt: its line as printed, then a reason.
+Works in copies of the checkout. First the tests run without a change, to see which of them run which
+function; then each change meets the tests that run it, the nearest first, until one fails. Every verdict is
+appended to the file as it comes, so that an interrupted run goes on where it stopped. Ends with code 1 when
+more than a tenth survive. A survivor that changes nothing that can be seen is explained in
+tools/mutants_explained.txt: its line as printed, then a reason.
 """
 
 from __future__ import annotations
@@ -12,15 +14,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from queue import Queue
 
+from tools.mutant_copies import Copies, touches_kernels
+from tools.mutant_tests import Seen, files_of_tests, outdated
 from tools.mutations import Mutation, draw
 
 ROOT = Path(__file__).parents[1]
@@ -28,7 +34,6 @@ MUTATED = ("learning", "lab", "stream", "service")
 EXPLAINED = Path(__file__).with_name("mutants_explained.txt")
 MOST_SURVIVORS = 0.10
 TIMEOUT = 900  # seconds; a change that makes a loop endless is noticed by that
-NOT_COPIED = (".git", ".venv", "__pycache__", "_build", "build", "dist", "results", "demo", ".*_cache")
 
 
 @dataclass(frozen=True)
@@ -40,69 +45,101 @@ class Verdict:
     by: str  # the test that failed first, or how it ended
     seconds: float
 
-
-def covering(file: str, tests: Path) -> list[str]:
-    """Tests of a source file, nearest first: those named after it, then its package's, then who uses that."""
-    parts = Path(file).relative_to("src/duelwise").with_suffix("").parts
-    stem, package = parts[-1], parts[0]
-    named = sorted(path for path in tests.rglob(f"test_*{stem}*.py"))
-    users = {
-        "learning": ["learning", "lab"],
-        "lab": ["lab", "cli"],
-        "stream": ["stream", "service"],
-        "service": ["service", "doors"],
-    }
-    folders = [tests / name for name in users.get(package, [package]) if (tests / name).is_dir()]
-    return [str(path) for path in dict.fromkeys([*named, *folders])] or [str(tests)]
+    def __str__(self) -> str:
+        said = "killed  " if self.killed else "SURVIVED"
+        return f"{said} {self.mutation} ({self.by}, {self.seconds:.0f} s)"
 
 
-def judge(mutation: Mutation, copy: Path) -> Verdict:
+def judge(mutation: Mutation, copies: Copies, seen: Seen) -> Verdict:
     """Make the change in a copy, run its tests until one fails, and take the change back."""
-    file = copy / mutation.file
-    original = file.read_text(encoding="utf-8")
-    file.write_text(mutation.applied(original), encoding="utf-8")
+    tests = seen.covering(copies.warm, mutation.file, mutation.line)
     begun = time.monotonic()
-    try:
-        killed, by = _tested(mutation, copy)
-    finally:
-        file.write_text(original, encoding="utf-8")
+    with copies.changed(mutation) as copy:
+        killed, by = _tested(copy, tests)
     return Verdict(mutation, killed, by, time.monotonic() - begun)
 
 
-def _tested(mutation: Mutation, copy: Path) -> tuple[bool, str]:
+def _tested(copy: Path, tests: list[str]) -> tuple[bool, str]:
     words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=no"]
+    with subprocess.Popen(
+        [*words, *tests], cwd=copy, env=_environment(copy), text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    ) as running:  # fmt: skip
+        try:
+            said, _ = running.communicate(timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            return True, "ran out of time"
+    failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return running.returncode != 0, failed[0].split(" - ")[0] if failed else f"code {running.returncode}"
+
+
+def _environment(copy: Path) -> dict[str, str]:
     paths = os.pathsep.join([str(copy / "src"), str(copy)])
-    try:
-        done = subprocess.run(
-            [*words, *covering(mutation.file, copy / "tests")], cwd=copy, capture_output=True, text=True,
-            timeout=TIMEOUT, env=os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return True, "ran out of time"
-    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    return done.returncode != 0, failed[0].split(" - ")[0] if failed else f"code {done.returncode}"
+    return {**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
 
 
-def run(chosen: Iterable[Mutation], out: Path, root: Path) -> list[Verdict]:
-    """Judge those that the file does not hold yet."""
+def rehearse(root: Path, out: Path, packages: Iterable[str]) -> Seen:
+    """Run the tests on unchanged code: their kernels are compiled, and who runs what is written down.
+
+    Files of tests that the record holds already, over the same sources, are not run again. A test that
+    fails here judges nothing.
+    """
+    missing = outdated(root, out, files_of_tests(root, packages))
+    if missing:
+        environment = _environment(root)
+        environment["PYTHONPATH"] += os.pathsep + str(ROOT)  # for this tool
+        subprocess.run(
+            [sys.executable, "-m", "tools.mutant_tests", str(out), *missing], cwd=root, env=environment
+        )
+    return Seen.read(out)
+
+
+def run(chosen: list[Mutation], out: Path, root: Path, *, workers: int = 1) -> list[Verdict]:
+    """Judge those that the file does not hold yet; those that need no compiling first."""
     known = {verdict.mutation: verdict for verdict in read(out)} if out.exists() else {}
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
-        copy = Path(folder) / "copy"
-        shutil.copytree(root, copy, ignore=shutil.ignore_patterns(*NOT_COPIED))
-        for mutation in chosen:
-            if mutation not in known:
-                known[mutation] = verdict = judge(mutation, copy)
-                with out.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(asdict(verdict), ensure_ascii=False) + "\n")
-            said = "killed " if known[mutation].killed else "SURVIVED"
-            print(f"{said} {mutation} ({known[mutation].by}, {known[mutation].seconds:.0f} s)", flush=True)
+    todo = [mutation for mutation in chosen if mutation not in known]
+    if todo:
+        todo.sort(key=lambda one: touches_kernels(one, (root / one.file).read_text(encoding="utf-8")))
+        for verdict in _judged(todo, out.resolve(), root, workers):
+            known[verdict.mutation] = verdict
+            with out.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(verdict), ensure_ascii=False) + "\n")
+            print(verdict, flush=True)
     return [known[mutation] for mutation in chosen]
+
+
+def _judged(todo: list[Mutation], out: Path, root: Path, workers: int) -> Iterator[Verdict]:
+    """Verdicts as they come; every worker has copies of its own."""
+    packages = dict.fromkeys(Path(mutation.file).parts[2] for mutation in todo)
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        seen = rehearse(root, out.with_suffix(".seen.jsonl"), packages)
+        free: Queue[Copies] = Queue()
+        for number in range(workers):
+            free.put(Copies(root, Path(folder) / str(number)))
+
+        def judged(mutation: Mutation) -> Verdict:
+            copies = free.get()
+            try:
+                return judge(mutation, copies, seen)
+            finally:
+                free.put(copies)
+
+        with ThreadPoolExecutor(workers) as pool:
+            for done in as_completed([pool.submit(judged, mutation) for mutation in todo]):
+                yield done.result()
 
 
 def read(out: Path) -> list[Verdict]:
     """Verdicts that were written before."""
     rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     return [Verdict(Mutation(**row["mutation"]), row["killed"], row["by"], row["seconds"]) for row in rows]
+
+
+def forget_survivors(out: Path) -> None:
+    """Those that a test noticed stay in the file."""
+    lines = out.read_text(encoding="utf-8").splitlines(keepends=True)
+    out.write_text("".join(line for line in lines if json.loads(line)["killed"]), encoding="utf-8")
 
 
 def report(verdicts: list[Verdict], explained: str) -> tuple[str, float]:
@@ -125,12 +162,17 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", help="a part of the path of the files to change")
     parser.add_argument("--out", type=Path, default=Path("mutants.jsonl"))
+    parser.add_argument("--workers", type=int, default=1, help="changes tried side by side, one core each")
+    parser.add_argument("--again", action="store_true", help="try those again that survived")
     asked = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background a shell has it ignored
     files = [file for name in MUTATED for file in (ROOT / "src" / "duelwise" / name).rglob("*.py")]
     chosen = draw(
         ROOT, [file for file in files if asked.only in file.as_posix()], count=asked.count, seed=asked.seed
     )
-    verdicts = run(chosen, asked.out, ROOT)
+    if asked.again:
+        forget_survivors(asked.out)
+    verdicts = run(chosen, asked.out, ROOT, workers=asked.workers)
     text, share = report(verdicts, EXPLAINED.read_text() if EXPLAINED.exists() else "")
     print(text)
     return 1 if share > MOST_SURVIVORS else 0

@@ -43,6 +43,31 @@ def test_candidates_answer_one_prompt() -> None:
     assert np.isfinite(world.items.y).all()
 
 
+def test_features_are_of_model_prompt_and_answer() -> None:
+    """The first five answers, all to one prompt: standardising keeps which of them are alike."""
+    items = Answers(folder=FOLDER, arms=3).start(runs=(0,), seed=0).items
+    size, sized, code, grove, hill = items.x[:5, :5].T
+    assert np.argsort(size).tolist()[-2:] == [0, 1]  # 7B before 13B
+    assert size[2] == size[4] < size[3] < size[0] < size[1]  # Cedar and Elm do not say theirs
+    for column, marked in ((sized, {0, 1, 3}), (code, {2}), (grove, {0, 1}), (hill, {2, 3})):
+        assert {k for k in range(5) if column[k] > 0} == marked
+    assert np.ptp(items.x[:5, 5:], axis=0).max() == 0.0
+    texts = ["Red, I suppose.", "", "Green\nand brown.", "```\nprint(1)\n```", "Blue."]
+    duration, rate, length, words, lines, empty, block, sentence = items.y[:5].T
+    for column, truth in (
+        (duration, [500, 1459, 911, 1870, 1322]),
+        (rate, [10, 27.5, 20.5, 13.5, 31]),
+        (length, [len(text) for text in texts]),
+        (words, [len(text.split()) for text in texts]),
+        (lines, [text.count("\n") for text in texts]),
+        (empty, [text == "" for text in texts]),
+        (block, ["print" in text for text in texts]),
+        (sentence, [text.endswith((".", "```")) for text in texts]),
+    ):
+        logs = np.log1p(np.array(truth, dtype=float))
+        np.testing.assert_allclose(np.diff(column) * np.ptp(logs), np.diff(logs) * np.ptp(column))
+
+
 def test_votes_come_from_the_record_where_there_are_any() -> None:
     record = VoteRecord(np.array([0, 0, 2, 1]), np.array([1, 1, 1, 0]), np.array([1.0, 0.5, 0.0, 0.0]))
     rule = RecordedVotes(record, things=4)

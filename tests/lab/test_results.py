@@ -106,6 +106,21 @@ def test_the_gap_widens_only_if_it_grows_at_every_step(gaps: tuple[int, ...], ho
     assert judge(made_up(half))[2].holds is (None if holds else False)
 
 
+def test_stable_in_arms_takes_every_sweep_of_the_paper() -> None:
+    finals = {
+        (figure, panel.title, "rcdp-ucb"): [500.0, 510.0]
+        for figure in ("E.6", "E.7", "E.8", "E.9")
+        for panel in FIGURES[figure].panels
+    }
+    whole = judge(made_up(finals))[3]
+    assert whole.holds is True
+    assert "in 8 of 8 sweeps" in whole.evidence
+    rest = {place: final for place, final in finals.items() if not place[1].startswith("Stochastic")}
+    assert judge(made_up(rest))[3].holds is None  # four of eight sweeps say nothing against it
+    last = next(reversed(finals))
+    assert judge(made_up({**finals, last: [5000.0, 5100.0]}))[3].holds is False
+
+
 @pytest.mark.parametrize(("spread", "holds"), [(1.0, None), (200.0, False)])
 def test_the_gap_widens_only_if_it_grows_by_more_than_chance(spread: float, holds: bool | None) -> None:
     finals = {}
@@ -220,12 +235,24 @@ def test_tables_become_csv_latex_and_html() -> None:
 
 
 def test_bounds_are_computed_for_given_budgets() -> None:
+    """√T = 10, √Λ = 20, D = 20, half of the votes within the window, a variance of 1/4."""
     rows = bounds_table(Budgets(dim=4, horizon=100, corruption_budget=5, delay_budget=400, mean_delay=7)).rows
-    values = {row[3]: row[5] for row in rows}
-    assert values["OFUL"] == "40"
-    assert values["RCDB"] == "60"
-    assert values["RCDP-UCB"] == f"{4 * (10 + 5 + 20)}"
-    assert len(rows) == 14
+    assert [(row[3], row[5]) for row in rows] == [
+        ("OFUL", "40"),
+        ("CW-OFUL", "60"),
+        ("Delayed-UCB", f"{math.sqrt(4 * 100 * (4 + 7)):.0f}"),
+        ("OTFLinUCB", f"{2 * (40 + 7 * 4)}"),
+        ("GLB-UCB", f"{40 + 8 * 7}"),
+        ("Ito et al.", f"{math.sqrt(4 * (4 + 20) * 100):.0f}"),
+        ("GLM-UCB", "40"),
+        ("GAdaOFUL", f"{4 * 5 + 4 * 5}"),
+        ("Ye et al.", "60"),
+        ("Delayed-UCB", f"{40 + 4 * 7 * 10}"),
+        ("GLB-UCB", f"{40 + 8 * 7}"),
+        ("MaxInP, CoLSTIM", "40"),
+        ("RCDB", "60"),
+        ("RCDP-UCB", f"{4 * (10 + 5 + 20)}"),
+    ]
 
 
 def test_settings_and_dataset_statistics_are_the_papers() -> None:

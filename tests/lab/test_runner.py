@@ -22,6 +22,8 @@ from duelwise.lab.paper.protocols import FairProtocol, PaperProtocol
 from duelwise.lab.paper.records import path_of, read_record
 from duelwise.lab.paper.study import Meter, Study, conduct
 from duelwise.lab.sweep import runner as runner_module
+from duelwise.lab.sweep.costs import cost
+from duelwise.lab.sweep.forecast import Work
 from duelwise.lab.sweep.keys import key
 from duelwise.lab.sweep.runner import Runner
 from duelwise.lab.sweep.store import Store
@@ -94,6 +96,29 @@ def test_a_study_leaves_a_record_that_grows(tmp_path: Path) -> None:
     assert [(session.computed, session.reused) for session in record.sessions] == [(10, 0), (20, 10)]
     assert read_record(path_of(tmp_path, "paper-spline-2")) == record
     assert meters[-1] == (20, 20, 10)
+
+
+def test_a_session_takes_no_longer_than_the_clock_says(tmp_path: Path) -> None:
+    study = Study(figures=(shrunk("1", horizon=10),), protocol=PaperProtocol(), runs=2)
+    begun = time.perf_counter()
+    record = conduct(study, Runner(store=Store(tmp_path), jobs=1))
+    assert 0 < record.sessions[0].seconds <= time.perf_counter() - begun
+
+
+def test_a_meter_counts_what_is_played_and_what_follows() -> None:
+    heard: list[tuple[int, int, int]] = []
+    meter = Meter(lambda now: heard.append((now.cells, now.cells_expected, now.kept)))
+    trials = cells()
+    later = [Work(problem=PROBLEM, method=Method(name="rcdb"), runs=3)] * 5
+    meter.expect(trials, later=later, kept=2)
+    ahead = meter.expected
+    for cell in trials:
+        meter.add(cell)
+    assert heard == [(0, 9, 2), (1, 9, 2), (2, 9, 2), (3, 9, 2), (4, 9, 2)]
+    assert ahead - meter.done == pytest.approx(5 * later[0].seconds())
+    meter.expect(trials[:1])
+    assert heard[-1] == (4, 5, 2)
+    assert meter.expected == pytest.approx(meter.done + cost(trials[0]))
 
 
 def test_the_fair_search_is_recorded_and_its_best_is_used(tmp_path: Path) -> None:

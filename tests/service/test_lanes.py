@@ -8,7 +8,9 @@ from typing import cast
 import pytest
 
 from duelwise.errors import Conflict, Overloaded, StorageFailure
-from duelwise.service.lanes import Lane, Outcomes, ThreadWriter
+from duelwise.service import lanes
+from duelwise.service.lanes import Lane, Outcomes, ThreadWriter, TurnWriter
+from duelwise.storage import Store
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.operations import Receipt, Retract
 
@@ -118,3 +120,35 @@ def test_a_client_that_has_gone_does_not_disturb_the_others() -> None:
 
     assert ticket_of(asyncio.run(main())) == "c"
     assert stream.groups == [["a"], ["b", "c"]]  # what was sent is recorded all the same
+
+
+class FailingTurn:
+    """A shared transaction that fails when it is committed, or after that."""
+
+    def __init__(self, *, durable: bool) -> None:
+        self._durable = durable
+
+    def commit(self) -> None:
+        if not self._durable:
+            raise StorageFailure("full")
+
+    def finish(self) -> list[Outcomes]:
+        raise StorageFailure("lost")
+
+
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_turn_that_fails_fails_every_stream_in_it(durable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "begin_turn", lambda store, work: FailingTurn(durable=durable))
+
+    async def main() -> list[Outcomes | BaseException]:
+        with ThreadPoolExecutor(1) as pool:
+            writer = TurnWriter(cast("Store", None), pool, lambda size: None)
+            try:
+                each = [Lane(cast("DecisionStream", FakeStream()), writer, limit=9) for _ in range(3)]
+                work = (perform(lane, [name]) for lane, name in zip(each, "abc", strict=True))
+                return await asyncio.wait_for(asyncio.gather(*work, return_exceptions=True), 30)
+            finally:
+                writer.close()
+
+    said = [str(outcome) for outcome in asyncio.run(main())]
+    assert said == ["lost" if durable else "full"] * 3

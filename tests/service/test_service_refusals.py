@@ -93,6 +93,14 @@ def test_what_is_no_request_is_refused(http: httpx.Client, meals: str, body: byt
     assert http.get(meals).json()["model_version"] == 0
 
 
+def test_a_field_that_stands_twice_is_refused_like_any_other(http: httpx.Client, meals: str) -> None:
+    """The mistake is in the first list; a plain reader of JSON would see the second, which is shorter."""
+    good = json.dumps(candidates(2))
+    body = f'{{"candidates": {json.dumps([*candidates(2), 7])}, "candidates": {good}}}'
+    assert_problem(post(http, f"{meals}/ask", body.encode()), 422, "candidate 2")
+    assert http.get(meals).json()["model_version"] == 0
+
+
 @pytest.mark.parametrize(
     "change",
     [

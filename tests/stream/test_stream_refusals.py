@@ -11,6 +11,7 @@ from numpy.random import Generator
 from duelwise.errors import Conflict, InvalidInput, UnknownName, UnknownStream, UnknownTicket
 from duelwise.storage import Store
 from duelwise.stream import DecisionStream, Observe, Retract, Tell, Winner
+from duelwise.stream.candidates import read_partial
 
 GOOD = {"id": "a", "features": [1, 2, 3]}
 
@@ -48,6 +49,12 @@ def test_bad_candidates_are_named_and_change_nothing(stream: DecisionStream, off
     with pytest.raises(InvalidInput, match=says):
         stream.ask(offered)
     assert stream.model_version == 0
+
+
+def test_of_many_features_the_first_eight_are_named() -> None:
+    names = [f"f{k}" for k in range(12)]
+    with pytest.raises(InvalidInput, match=r"expected 12 numbers.* f0, f1, f2, f3, f4, f5, f6, f7\.$"):
+        read_partial([1.0], names, "the left")
 
 
 def test_bad_contexts_winners_and_names_change_nothing(stream: DecisionStream, rng: Generator) -> None:

@@ -123,6 +123,20 @@ def test_late_votes_come_after_that_many_duels(stream: DecisionStream) -> None:
     assert all(line.turned == 0 and 0 < line.relative_change < 1 for line in lines if line.name == "live")
 
 
+def test_what_is_not_said_is_on_time_and_of_seed_0(stream: DecisionStream) -> None:
+    log, upto = stream.replica.log, stream.replica.folded.seq
+    plain = stress(SETTINGS, log, upto=upto, attack="random", lies=[0.2])
+    told = {
+        seed: stress(
+            SETTINGS, log, upto=upto, attack="random", lies=[0.2], late=0, recipes=["live"], seed=seed
+        )
+        for seed in (0, 1)
+    }
+    assert plain == told[0] != told[1]
+    assert plain == stress(SETTINGS, log, upto=upto, attack="random", lies=[0.2, 0.2])
+    assert stress(SETTINGS, log, upto=upto, attack="random").lines[0].lies == 0.05
+
+
 def test_retracted_votes_and_streams_without_a_catalogue(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     with DecisionStream.create(f"sqlite:///{tmp_path}/bare.db", "bare", SETTINGS) as opened:

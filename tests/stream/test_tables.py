@@ -6,13 +6,16 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from duelwise.errors import UnknownName
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.audit_page import audit_page
+from duelwise.stream.auditing import audit
 from duelwise.stream.tables import cell, text_of, vote_columns, votes_as, written
 
 HOSTILE = "=SUM(A1)<script>"
@@ -84,3 +87,22 @@ def test_an_audit_finds_who_sees_otherwise(stream: DecisionStream) -> None:
     page = audit_page("shop", found)
     assert "<script>SUM" not in page
     assert "=SUM(A1)&lt;script&gt;" in page
+
+
+@pytest.mark.parametrize("usual", [1.0, 0.2])
+def test_the_alarm_for_weights_knows_chance(stream: DecisionStream, usual: float) -> None:
+    """One vote of another weight among three is a change after 27 alike, and none after three."""
+
+    def moved(*others: int) -> bool:
+        weight = np.full(30, usual)
+        weight[list(others)] = 1.2 - usual
+        found = audit(replace(stream.votes(), weight=weight), np.ones(1), ids=[], items=np.empty((0, 1)))
+        assert len(found.full_weight) == 10
+        assert found.weights_moved == ("The share of votes that count in full has moved." in found.alarms)
+        return found.weights_moved
+
+    assert moved(29)
+    assert moved(27)
+    assert not moved()
+    assert not moved(4)
+    assert not moved(0, 29)

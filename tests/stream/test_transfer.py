@@ -254,6 +254,16 @@ def _without(number: int, name: str) -> Change:
     return change
 
 
+def _then_rebuilt(upto: int) -> Change:
+    """As the tenth event, so that 9 is the last it may name."""
+
+    def change(records: list[dict[str, object]]) -> None:
+        kept = {name: records[3][name] for name in ("at", "event_id") if name in records[3]}
+        records.append(kept | {"seq": 10, "kind": "rebuilt", "upto": upto, "round": -1})
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -293,6 +303,8 @@ def _without(number: int, name: str) -> Change:
         (_set(3, source=7), "source 7"),
         (_set(3, round=2), "which was never asked"),
         (lambda records: records.append(records[3] | {"seq": 10}), "duel 0 was told, which was told"),
+        (_then_rebuilt(10), "rebuilds up to event 10"),
+        (_then_rebuilt(-1), "rebuilds up to event -1"),
     ],
 )
 def test_a_forged_backup_is_refused_in_words(
@@ -302,6 +314,7 @@ def test_a_forged_backup_is_refused_in_words(
         vote(stream, rng, source="app")
     lines = list(export_lines(store, "meals"))
     assert read_lines(_forged(lines, lambda records: None)).log.head == 9
+    assert read_lines(_forged(lines, _then_rebuilt(9))).log.head == 10
     with pytest.raises(InvalidInput, match=says):
         restore(store, read_lines(_forged(lines, change)), name="forged")
     assert [row.name for row in store.streams()] == ["meals"]

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import ast
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from tools.mutants import ROOT, covering, read, report, run
-from tools.mutations import OPERATORS, draw, mutations
+from tools.mutant_copies import Copies, touches_kernels
+from tools.mutant_tests import enclosing, named
+from tools.mutants import ROOT, forget_survivors, read, report, run
+from tools.mutations import OPERATORS, Mutation, draw, mutations
 
 SOURCE = '''"""Sums."""
 
@@ -82,7 +88,96 @@ def test_what_no_test_sees_survives_and_the_rest_is_killed(project: Path, tmp_pa
     assert report([first, second], f"{second.mutation}\n  nobody calls it")[1] == 0.0
 
 
+def test_survivors_are_tried_again_on_request(project: Path, tmp_path: Path) -> None:
+    file = project / "src" / "duelwise" / "lab" / "sums.py"
+    lines = {mutation.line: mutation for mutation in mutations(project, file) if mutation.operator == "sign"}
+    chosen, out = [lines[6], lines[11]], tmp_path / "mutants.jsonl"
+    killed, survivor = run(chosen, out, project, workers=2)
+    tests = project / "tests" / "lab" / "test_sums.py"
+    tests.write_text(f"{TEST}\nfrom duelwise.lab.sums import unused\ndef test_7(): assert unused() == 8\n")
+    forget_survivors(out)
+    assert read(out) == [killed]
+    again = run(chosen, out, project)
+    assert again[0] == killed
+    assert again[1].mutation == survivor.mutation
+    assert again[1].killed
+
+
 def test_tests_named_after_a_file_come_first() -> None:
-    near = covering("src/duelwise/learning/links.py", ROOT / "tests")
+    near, others = named("src/duelwise/learning/core/links.py", ROOT / "tests")
     assert near[0].endswith("test_links.py")
-    assert near[-1].endswith("tests/lab")
+    assert "tests/lab/test_presets.py" in others
+    assert not set(near) & set(others)
+
+
+def test_the_innermost_function_is_found_with_its_decorators() -> None:
+    tree = ast.parse("a = 1\n@b\ndef f():\n    def g():\n        return 1\n    return g\n")
+    assert [enclosing(tree, line) for line in (1, 3, 5, 6)] == [None, 2, 4, 2]
+
+
+KERNELS = """LIMIT = 3
+
+
+class Ramp:
+    low: int = 4
+
+
+@compiled
+def step(x):
+    return x + LIMIT
+
+
+def start(x):
+    return x - 1
+
+
+over_runs = compiled_over_runs(start_all)
+"""
+
+
+def test_only_what_may_be_compiled_into_a_kernel_compiles_them_anew() -> None:
+    def touching(file: str, line: int) -> bool:
+        return touches_kernels(Mutation(file, line, 0, 0, "sign", "", ""), KERNELS)
+
+    file = "src/duelwise/learning/ramps.py"
+    assert [touching(file, line) for line in (1, 5, 10, 14)] == [True, False, True, False]
+    assert touching("src/duelwise/learning/core/ramps.py", 14)
+    assert not touches_kernels(Mutation(file, 1, 0, 0, "sign", "", ""), "LIMIT = 3\n")
+
+
+ASK = """
+from numba.core.dispatcher import Dispatcher
+from duelwise.learning.core import links
+from duelwise.learning.weighting import ramps
+for module in (ramps, links):
+    kernels = [one for one in vars(module).values() if isinstance(one, Dispatcher)]
+    print([(one.py_func.__name__, one._cache._cache_file._stamp) for one in kernels])
+"""
+
+
+def _stamps(copy: Path) -> str:
+    environment = os.environ | {"PYTHONPATH": str(copy / "src")}
+    return subprocess.run(
+        [sys.executable, "-c", ASK], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_a_change_outside_of_kernels_leaves_them_compiled(tmp_path: Path) -> None:
+    """The digest and the file's own date are told as they were, and everything is put back."""
+    shutil.copytree(ROOT / "src", tmp_path / "checkout" / "src")
+    copies = Copies(tmp_path / "checkout", tmp_path)
+    file = tmp_path / "checkout" / "src" / "duelwise" / "learning" / "weighting" / "ramps.py"
+    text = file.read_text()
+    found = mutations(tmp_path / "checkout", file)
+    plain = next(one for one in found if not touches_kernels(one, text))
+    inside = next(one for one in found if touches_kernels(one, text))
+    before = _stamps(copies.warm)
+    assert "ramp" in before
+    with copies.changed(plain) as copy:
+        assert copy == copies.warm
+        assert (copy / plain.file).read_text() == plain.applied(text)
+        assert _stamps(copy) == before
+    with copies.changed(inside) as copy:
+        assert copy == copies.cold
+        assert _stamps(copy) != before
+    assert _stamps(copies.warm) == before == _stamps(copies.cold)

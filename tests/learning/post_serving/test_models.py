@@ -167,7 +167,11 @@ def test_it_learns(model: PostServing, error: float) -> None:
         lambda: Spline(low=1.0, high=1.0),
         lambda: Spline(ridge=0.0),
         lambda: Ridge(ridge=-1.0),
+        lambda: Spline(roughness=-0.1),
+        lambda: Ridge(ridge=0.0),
         lambda: Fourier(features=0),
+        lambda: Fourier(scale=0.0),
+        lambda: Fourier(ridge=0.0),
         lambda: Neighbours(count=0),
         lambda: Neural(steps=0),
         lambda: Neural(replay=0),
@@ -179,6 +183,16 @@ def test_it_learns(model: PostServing, error: float) -> None:
 def test_wrong_settings_are_refused(wrong: Callable[[], object]) -> None:
     with pytest.raises(InvalidInput):
         wrong()
+
+
+@pytest.mark.parametrize(
+    "model", [Spline(knots=2, roughness=0.0), Fourier(features=1), Neighbours(count=1), Neural(steps=1)]
+)
+def test_the_least_settings_are_enough(model: PostServing) -> None:
+    state = start(model, runs=1)
+    _, x, y = pairs(1, 5)
+    state.learn(np.zeros(5, dtype=np.int64), x, y)
+    assert np.isfinite(state.predict(queries(1))).all()
 
 
 def test_the_null_object_has_no_outputs() -> None:
