@@ -8,7 +8,7 @@
 The estimate is fitted three times, the second and third with weights by reliability, so that liars do not
 bend the measure they are judged by. A source is `against` when the one-sided bound of its slope before it is
 shrunk is below nought; `at chance` when its votes are likelier a coin's than the crowd's, slips allowed for
-(coins.py: a bound of the slope at half the crowd's missed twice as many), or where it agrees too little with
+(coins.py: a bound of the slope at half the crowd's missed more of them), or where it agrees too little with
 others on the very same pairs (consensus.py).
 """
 
