@@ -42,11 +42,11 @@ class Covered(NamedTuple):
 
 
 def settings() -> list[Setting]:
-    """Utilities of the usual size first, and what is hardest to cover before the rest."""
+    """What is hardest to cover first: one catalogue, utilities of the usual size."""
     return [
         Setting(goal, dim, fresh, scale)
-        for scale in (1.0, 3.0, 1 / 3)
         for fresh in (False, True)
+        for scale in (1.0, 3.0, 1 / 3)
         for goal in ("settle", "serve")
         for dim in (20, 5)
     ]
