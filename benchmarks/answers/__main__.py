@@ -2,23 +2,31 @@
 
     python -m benchmarks.answers [PART ...] [--runs N] [--seed N] [--json FILE] [--page docs/answers.md]
 
-Lines are added to the JSON file as they come; `--page` writes the tables of that file into a page: those of
-`clusters`, `weighted` and `costs` between marks of their own.
+Lines are added to the JSON file as they come. What the file has already of a part, with the same seed and as
+many runs, is not measured again: a study that was stopped goes on where it was. `--page` writes the tables
+of the file into a page, each between marks of its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from benchmarks.answers import clusters, costs, coverage, raters, settling, weighted
 from benchmarks.answers.costs import costs_table
-from benchmarks.answers.page import Line, clusters_table, page_of, weighted_table
+from benchmarks.answers.page import (
+    clusters_table,
+    coverage_table,
+    raters_table,
+    settling_table,
+    weighted_table,
+)  # fmt: skip
+from benchmarks.answers.resuming import Measured, lines_of, measured_in
 from benchmarks.timing import write_between_marks
 
-PARTS: dict[str, tuple[Callable[[int, int], Iterator[Line]], int]] = {
+PARTS: dict[str, tuple[Callable[[int, int, Measured], Iterator[Mapping[str, object]]], int]] = {
     "coverage": (coverage.rows, 2000),
     "settling": (settling.rows, 400),
     "raters": (raters.rows, 20),
@@ -28,12 +36,15 @@ PARTS: dict[str, tuple[Callable[[int, int], Iterator[Line]], int]] = {
 }
 """What measures, and over how many runs."""
 
-OWN_MARKS = {
+TABLES = {
+    "coverage": ("coverage", coverage_table),
+    "settling": ("settling", settling_table),
+    "raters": ("planted raters", raters_table),
     "clusters": ("clusters sources", clusters_table),
     "weighted": ("weighted sources", weighted_table),
     "costs": ("costs", costs_table),
 }
-"""Parts whose table stands between marks of its own in the page."""
+"""The marks of each part in the page, and what stands between them."""
 
 
 def main() -> None:
@@ -48,16 +59,15 @@ def main() -> None:
     options = parser.parse_args()
     for name in options.parts:
         measure, runs = PARTS[name]
-        for row in measure(options.runs or runs, options.seed):
-            line = json.dumps({"part": name, **row})
+        measured = measured_in(options.json, name, options.seed)
+        for row in measure(options.runs or runs, options.seed, measured):
+            line = json.dumps({"part": name, "seed": options.seed, **row})
             print(line, flush=True)
             with options.json.open("a", encoding="utf-8") as file:
                 file.write(line + "\n")
     if options.page is not None:
-        lines = [json.loads(line) for line in options.json.read_text("utf-8").splitlines()]
-        if any(line["part"] not in OWN_MARKS for line in lines):
-            write_between_marks(options.page, "answers", page_of(lines))
-        for name, (mark, table) in OWN_MARKS.items():
+        lines = lines_of(options.json)
+        for name, (mark, table) in TABLES.items():
             own = [line for line in lines if line["part"] == name]
             if own:
                 write_between_marks(options.page, mark, table(own))

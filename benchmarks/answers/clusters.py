@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.answers.coverage import Z95
+from benchmarks.answers.resuming import Measured, nothing_measured
 from benchmarks.answers.worlds import ITEMS, linear
 from duelwise.answers.belief import Posterior, belief, learn, posterior
 from duelwise.answers.clustering import clustered
@@ -17,12 +18,13 @@ VOTES_EACH = 20
 LARGE = 20_000  # votes, each of another rater, that the crowd's taste is read from
 
 
-def rows(runs: int, seed: int) -> Iterator[dict[str, float]]:
+def rows(runs: int, seed: int, measured: Measured = nothing_measured) -> Iterator[dict[str, float]]:
     """A line for each number of features and raters, and how far their tastes lie apart."""
     for dim in (5, 20):
         for raters in (30, 100):
             for apart in (0.0, 0.5, 1.0):
-                yield _measure(dim, raters, apart, range(seed, seed + runs))
+                if not measured({"d": dim, "raters": raters, "apart": apart, "runs": runs}):
+                    yield _measure(dim, raters, apart, range(seed, seed + runs))
 
 
 def _measure(dim: int, raters: int, apart: float, runs: range) -> dict[str, float]:

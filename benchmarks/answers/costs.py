@@ -12,6 +12,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks.answers.page import Line
+from benchmarks.answers.resuming import Measured, nothing_measured
 from benchmarks.processes import duelwise, request, running
 from benchmarks.timing import seconds
 from duelwise.stream import DecisionStream, FromCatalogue, StreamSettings
@@ -25,7 +26,7 @@ SHOWN = 100  # lines of a ranking, as over HTTP unless asked otherwise
 ASKS = 200  # timed beside a rank, and as many without one
 
 
-def rows(runs: int, _seed: int) -> Iterator[Line]:
+def rows(runs: int, _seed: int, _measured: Measured = nothing_measured) -> Iterator[Line]:
     """A line for each kind of work; `runs` is how often each is timed."""
     with tempfile.TemporaryDirectory() as folder:
         for goal in ("serve", "settle"):

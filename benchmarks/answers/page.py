@@ -8,17 +8,6 @@ from typing import cast
 Line = Mapping[str, object]
 
 
-def page_of(lines: Sequence[Line]) -> str:
-    """The tables of all parts that were measured."""
-    parts = {"coverage": _coverage, "settling": _settling, "raters": _raters}
-    made = [
-        table([line for line in lines if line["part"] == name])
-        for name, table in parts.items()
-        if any(line["part"] == name for line in lines)
-    ]
-    return "\n".join(made)
-
-
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in [head, ["---"] * len(head), *rows])
 
@@ -27,7 +16,8 @@ def _share(value: object) -> str:
     return "–" if value is None else f"{100 * float(str(value)):.1f}"
 
 
-def _coverage(lines: Sequence[Line]) -> str:
+def coverage_table(lines: Sequence[Line]) -> str:
+    """What intervals cover, setting by setting."""
     text = (
         "### Coverage\nShare (in %) of coefficients / utility differences whose 95 % interval holds the "
         "truth, pairs chosen by the stream itself; ten candidates, utilities of standard deviation "
@@ -50,7 +40,8 @@ def _coverage(lines: Sequence[Line]) -> str:
     return text + _table(head, rows)
 
 
-def _settling(lines: Sequence[Line]) -> str:
+def settling_table(lines: Sequence[Line]) -> str:
+    """Votes until settled, errors, forecasts."""
     text = (
         "### Settling\nTen items; looks after every vote to 100, then every 2 %; level 95 %. Votes until "
         "settled (median), runs settled within 4,000 votes (random pairs: 10,000), runs settled on a wrong "
@@ -80,7 +71,8 @@ def _settling(lines: Sequence[Line]) -> str:
     return text + _table(head, rows)
 
 
-def _raters(lines: Sequence[Line]) -> str:
+def raters_table(lines: Sequence[Line]) -> str:
+    """Bad raters found, good ones accused."""
     text = (
         "### Raters\nA hundred sources of which ten are bad, in the published worlds, on served pairs; "
         "honest raters of the world `abs` slip 4 % of the time. Shares in %.\n\n"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from benchmarks.answers.resuming import Measured, nothing_measured
 from duelwise.answers.raters import Judged, judge
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.recipes import recipe
@@ -15,13 +16,14 @@ SOURCES, BAD = 100, 10
 HONEST_SLIPS = 0.04  # of the honest raters' votes in the worlds that are nearly deterministic
 
 
-def rows(runs: int, seed: int) -> Iterator[dict[str, object]]:
+def rows(runs: int, seed: int, measured: Measured = nothing_measured) -> Iterator[dict[str, object]]:
     """A line for each world and kind of bad rater; `runs` is the number of seeds."""
     for world, votes, how in (
         ("abs", 2000, "half of the time"), ("abs", 2000, "always"), ("abs", 2000, "one side"),
         ("linear", 2000, "one side"), ("linear", 5000, "half of the time"),
     ):  # fmt: skip
-        yield _measure(world, votes, how, range(seed, seed + runs))
+        if not measured({"world": world, "votes": votes, "bad": how, "seeds": runs}):
+            yield _measure(world, votes, how, range(seed, seed + runs))
 
 
 def _measure(world: str, votes: int, how: str, seeds: range) -> dict[str, object]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.answers.choosing import chooser
+from benchmarks.answers.resuming import Measured, nothing_measured
 from benchmarks.answers.worlds import World, linear, near_tie, one_effect_each, votes
 from duelwise.answers.belief import Belief, belief, learn, posterior
 from duelwise.answers.settled import settled
@@ -29,17 +30,25 @@ class Case(NamedTuple):
     gap: float | None = None
 
 
-def rows(runs: int, seed: int) -> Iterator[dict[str, object]]:
-    """A line for each world and case."""
+def cases(runs: int) -> list[tuple[Case, int]]:
+    """What is played in each world, and how often."""
+    return [
+        (Case("settle", "honest", 4000), runs),
+        (Case("random", "honest", 10_000), runs // 2),
+        (Case("settle", "a tenth lying", 4000, lies=0.1), runs),
+        (Case("random", "a tenth lying", 10_000, lies=0.1), runs // 2),
+        (Case("settle", "30 in flight", 4000, in_flight=30), runs),
+        (Case("serve", "honest", 4000), max(50, runs // 8)),
+        *((Case("settle", f"gap {gap}", 4000, gap=gap), runs) for gap in (0.02, 0.05)),
+    ]
+
+
+def rows(runs: int, seed: int, measured: Measured = nothing_measured) -> Iterator[dict[str, object]]:
+    """A line for each world and case that has none yet."""
     for kind in WORLDS:
-        yield play(Case("settle", "honest", 4000), kind, runs, seed)
-        yield play(Case("random", "honest", 10_000), kind, runs // 2, seed)
-        yield play(Case("settle", "a tenth lying", 4000, lies=0.1), kind, runs, seed)
-        yield play(Case("random", "a tenth lying", 10_000, lies=0.1), kind, runs // 2, seed)
-        yield play(Case("settle", "30 in flight", 4000, in_flight=30), kind, runs, seed)
-        yield play(Case("serve", "honest", 4000), kind, max(50, runs // 8), seed)
-        for gap in (0.02, 0.05):
-            yield play(Case("settle", f"gap {gap}", 4000, gap=gap), kind, runs, seed)
+        for case, times in cases(runs):
+            if not measured({"world": kind, "case": case.name, "goal": case.goal, "runs": times}):
+                yield play(case, kind, times, seed)
 
 
 def play(case: Case, kind: str, runs: int, seed: int) -> dict[str, object]:

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypedDict
 
 import numpy as np
 
+from benchmarks.answers.resuming import Measured, nothing_measured
 from duelwise.answers.trust import distrusted
 from duelwise.lab.play.regret import pair_regret
 from duelwise.lab.worlds.linear import LinearWorld
@@ -43,9 +44,11 @@ class Line(TypedDict):
     honest_out: float
 
 
-def rows(runs: int, seed: int = 0) -> Iterator[Line]:
+def rows(runs: int, seed: int = 0, measured: Measured = nothing_measured) -> Iterator[Line]:
     """A line for each world and number of liars; `runs` is the number of seeds."""
     for world, liars in CASES:
+        if measured({"world": world, "liars": liars, "seeds": runs}):
+            continue
         played = [
             [play(world, liars, one, weighted=weighted) for one in range(seed, seed + runs)]
             for weighted in (0, 1)

@@ -112,6 +112,40 @@ def test_intervals_cover(pairs: str) -> None:
     assert 0.92 < np.mean(inside) < 0.98
 
 
+def test_units_hang_on_what_was_new_not_on_what_was_asked_often() -> None:
+    """A stream that settles asks one pair hundreds of times."""
+    _, dz, outcome = votes(512, 4)
+    dz[20:] = [10.0, 0.1, 1.0, 1.0]
+    unit = learned(dz, outcome).precision[0] / (4 * (dz[:20] ** 2).mean(axis=0))
+    assert (unit > 1 / 4).all()
+    assert (unit < 10).all()  # by the mean over all duels the first would have 100
+
+
+def test_a_feature_that_differs_late_may_have_any_unit() -> None:
+    _, dz, outcome = votes(6, 3)
+    dz[:4, 2] = 0.0
+    unit = np.array([1.0, 1.0, 1024.0])
+    plain, other = belief.posterior(learned(dz, outcome), 0), belief.posterior(learned(dz * unit, outcome), 0)
+    np.testing.assert_allclose(other.mean * unit, plain.mean, rtol=1e-6)
+    np.testing.assert_allclose(
+        other.covariance * np.outer(unit, unit), plain.covariance, rtol=1e-5, atol=1e-9
+    )
+
+
+def test_evidence_follows_the_units() -> None:
+    """With v made larger by a step of the grid, every scale means what the one below it meant."""
+    _, _, outcome = votes(60, 1)
+    held = learned(np.ones((60, 1)), outcome)
+    before, means = held.evidence.copy(), held.mean.copy()
+    held.square_sum[:] *= belief.SCALE_STEP**2
+    belief._follow_units(held, 0)
+    np.testing.assert_allclose(held.evidence[0, 1:7], before[0, :6], atol=0.2)
+    np.testing.assert_allclose(held.mean[0, 1:7], means[0, :6], atol=0.1)
+    held.square_sum[:] /= belief.SCALE_STEP**2
+    belief._follow_units(held, 0)
+    np.testing.assert_allclose(held.evidence, before, rtol=1e-6)
+
+
 @pytest.mark.parametrize("margin", [-9000.0, -1143.0, -60.0, 60.0, 9000.0])
 @pytest.mark.parametrize("outcome", [0.0, 0.5, 1.0])
 def test_a_vote_against_all_expectation_leaves_numbers_finite(margin: float, outcome: float) -> None:

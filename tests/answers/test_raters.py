@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from duelwise.answers.coins import coins
 from duelwise.answers.consensus import consensus
 from duelwise.answers.offline import offline_fit
 from duelwise.answers.raters import Judged, judge
@@ -37,6 +38,38 @@ def test_those_who_toss_coins_are_found_and_others_are_not() -> None:
     assert found[:, 6:].mean() < 0.02
     nobody = np.array([flagged(seed, coins=0) for seed in range(8)])
     assert nobody.mean() < 0.02
+
+
+def clear_votes(seed: int, *, coins: int, slips: float) -> Judged:
+    """Nearly certain votes, some twenty a source, of which a few slip; the first sources toss a coin."""
+    rng = np.random.default_rng(seed)
+    dz, source = rng.normal(size=(2000, 5)), rng.integers(100, size=2000)
+    honest = (dz @ np.full(5, 8.0) > 0) ^ (rng.random(2000) < slips)
+    outcome = np.where(source < coins, rng.random(2000) < 0.5, honest).astype(np.float64)
+    return Judged(dz, outcome, source, (rng.random(2000) < 0.5).astype(np.float64))
+
+
+def test_coins_are_found_where_honest_raters_slip() -> None:
+    found: list[list[bool]] = []
+    for seed in range(6):
+        judged = clear_votes(seed, coins=10, slips=0.04)
+        flags = judge(judged, sources=100, prior_variance=np.full(5, 25.0)).flag
+        found.append([flag in ("at chance", "against") for flag in flags])
+    share = np.array(found)
+    assert share[:, :10].mean() >= 0.95
+    assert share[:, 10:].mean() <= 0.01
+
+
+def test_a_slip_on_the_clearest_pair_accuses_nobody() -> None:
+    """All others slip now and then, so that one vote against a sure thing costs only what slips cost."""
+    rng = np.random.default_rng(0)
+    margin = np.full(1010, 30.0)
+    outcome, source = (rng.random(1010) > 0.04).astype(np.float64), np.repeat(np.arange(101), 10)
+    outcome[-10:] = [0.0] + 9 * [1.0]
+    found = coins(margin, outcome, source, np.ones(101))
+    assert not found.coin[100]
+    outcome[-10:] = 5 * [0.0] + 5 * [1.0]
+    assert coins(margin, outcome, source, np.ones(101)).coin[100]
 
 
 def test_agreement_is_counted_against_the_majority_of_others() -> None:

@@ -5,12 +5,15 @@ grid of scales s each has a Gaussian posterior of its own, and they are averaged
 
     prior of scale s      Θ_j ~ N(0, s² / (k̄ v_j))     v_j: mean Δz_j² of the duels in which j differs,
                                                         k̄: how many features differ in a duel
+    news of a duel        ΔzᵀPΔz / ΔzᵀP₀Δz              the share of the prior's variance left along Δz
     a vote                the tilted mean and variance along Δz (assumed density filtering), O(d²)
     evidence of a scale   the product of the chances it gave to each vote before it saw it
     answer                mean Σ w θ_s, covariance Σ w (P_s + (θ_s - mean)(θ_s - mean)ᵀ)
 
 s is the spread of utility differences that the prior expects, so it has no unit, and features may have
-any: multiplying one by a thousand changes no answer. v and k̄ follow the votes at 1, 2, 4, 8, … of them.
+any: multiplying one by a thousand changes no answer. v and k̄ follow the votes at 1, 2, 4, 8, … of them, and
+the evidence with them. In both means a duel counts by its news: a stream that settles who is best asks about
+two or three items again and again, and the units of all features must not hang on those pairs alone.
 """
 
 from __future__ import annotations
@@ -26,7 +29,10 @@ from duelwise.types import Array, IntArray, Snapshot
 
 LEAST_SCALE, SCALE_STEP, SCALES = 0.05, 1.8, 12  # up to 32: utilities far beyond what a logit can tell
 FAR = 40.0  # logits: Newton's steps of at most four reach the mode from here
-TYPICAL_SCALE = 1.5  # half-Cauchy: about flat below, thinning out above; docs/answers.md has the coverage
+TYPICAL_SCALE = 4.0  # half-Cauchy: about flat below, thinning out above; docs/answers.md has the coverage
+NEWS_SCALE = (
+    8  # of the grid, s = 5.5: a second look at a pair is 41 % news, a tenth 2 %, a hundred make up 2.2
+)
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 _CORRECTED = _WEIGHTS * np.exp(0.5 * _NODES**2)  # for sums of f itself, not of f times the normal density
@@ -41,8 +47,9 @@ class Belief(NamedTuple):
     mean: Array  # (R, G, d) θ_s
     covariance: Array  # (R, G, d, d) P_s
     precision: Array  # (R, d) k̄ v: the prior's precision at s = 1
-    square_sum: Array  # (R, d) Σ Δz_j²
-    differing: IntArray  # (R, d) duels in which j differed
+    news: Array  # (R,) of all duels
+    square_sum: Array  # (R, d) Σ news Δz_j²
+    differing: Array  # (R, d) Σ news over the duels in which j differed
     votes: IntArray  # (R,)
 
 
@@ -67,8 +74,9 @@ def belief(*, runs: int, dim: int) -> Belief:
         mean=np.zeros((runs, SCALES, dim)),
         covariance=np.repeat(start, runs, axis=0),
         precision=np.ones((runs, dim)),
+        news=np.zeros(runs),
         square_sum=np.zeros((runs, dim)),
-        differing=np.zeros((runs, dim), dtype=np.int64),
+        differing=np.zeros((runs, dim)),
         votes=np.zeros(runs, dtype=np.int64),
     )
 
@@ -137,13 +145,10 @@ def learn_vote(held: Belief, r: int, dz: Array, outcome: float, weight: float) -
         log_shares[g] = held.prior[g] + held.evidence[r, g]
         highest = max(highest, log_shares[g])
         theta, covariance = held.mean[r, g], held.covariance[r, g]
+        _pull(covariance, dz, pulled)
         m, q = 0.0, 0.0
         for i in range(d):
-            row = 0.0
-            for j in range(d):
-                row += covariance[i, j] * dz[j]
-            pulled[i] = row
-            q += dz[i] * row
+            q += dz[i] * pulled[i]
             m += theta[i] * dz[i]
         chances[g] = _moderated(m, q)
         if q <= 0.0 or weight == 0.0:  # a pair of equals says nothing
@@ -162,6 +167,16 @@ def learn_vote(held: Belief, r: int, dz: Array, outcome: float, weight: float) -
         total += share
         foreseen += share * chances[g]
     return foreseen / total
+
+
+@compiled
+def _pull(covariance: Array, dz: Array, out: Array) -> None:
+    """PΔz (d,) into out, row by row of the symmetric P: several entries at a time, where sums would wait."""
+    out[:] = 0.0
+    for j in range(dz.shape[0]):
+        row, by = covariance[j], dz[j]
+        for i in range(dz.shape[0]):
+            out[i] += row[i] * by
 
 
 @compiled
@@ -214,42 +229,82 @@ def _log_tilted(u: float, m: float, q: float, outcome: float, weight: float) -> 
 
 @compiled
 def _note_units(held: Belief, r: int, dz: Array) -> None:
-    """Count a duel's differences; at 1, 2, 4, 8, … votes the priors follow what has been seen."""
+    """Count a duel's differences by its news; at 1, 2, 4, 8, … votes the priors follow what has been seen."""
+    _meet_features(held, r, dz)
+    news = _news(held, r, dz)
     held.votes[r] += 1
+    held.news[r] += news
     for j in range(dz.shape[0]):
         if dz[j] != 0.0:
-            held.differing[r, j] += 1
-            held.square_sum[r, j] += dz[j] * dz[j]
+            held.differing[r, j] += news
+            held.square_sum[r, j] += news * dz[j] * dz[j]
     n = held.votes[r]
     if n & (n - 1) == 0:
         _follow_units(held, r)
 
 
 @compiled
+def _meet_features(held: Belief, r: int, dz: Array) -> None:
+    """A feature that differs for the first time has its unit from this duel: no vote has told of it yet."""
+    typical = 0.0
+    for j in range(dz.shape[0]):
+        if held.news[r] > 0.0:
+            typical += held.differing[r, j] / held.news[r]
+        elif dz[j] != 0.0:
+            typical += 1.0
+    for j in range(dz.shape[0]):
+        if dz[j] != 0.0 and held.differing[r, j] == 0.0:
+            held.precision[r, j] = max(typical, 1.0) * dz[j] * dz[j]
+            for g in range(held.scale.shape[0]):
+                held.covariance[r, g, j, j] = held.scale[g] ** 2 / held.precision[r, j]
+
+
+@compiled
+def _news(held: Belief, r: int, dz: Array) -> float:
+    """ΔzᵀPΔz / ΔzᵀP₀Δz at a middle scale: 1 for what no vote has told of, near 0 for a pair asked often."""
+    pulled, prior = np.empty(dz.shape[0]), held.scale[NEWS_SCALE] ** 2
+    _pull(held.covariance[r, NEWS_SCALE], dz, pulled)
+    left, before = 0.0, 0.0
+    for i in range(dz.shape[0]):
+        left += dz[i] * pulled[i]
+        before += dz[i] * dz[i] * prior / held.precision[r, i]
+    return min(max(left / before, 0.0), 1.0) if before > 0.0 else 0.0
+
+
+@compiled
 def _follow_units(held: Belief, r: int) -> None:
-    """Replace the prior's precision k̄ v in every posterior; a feature never seen to differ keeps its own."""
+    """Replace the prior's precision k̄ v in every posterior; a feature never seen to differ keeps its own.
+
+    With Λ the prior's precision and η = P⁻¹θ what the votes say (it stays), a scale's evidence moves by
+    ½ Δlog|Λ| - ½ Δlog|P⁻¹| + ½ Δ ηᵀPη: as if the prior had been the new one all along.
+    """
     d = held.precision.shape[1]
     differing = 0.0
     for j in range(d):
         differing += held.differing[r, j]
-    typical = max(differing / held.votes[r], 1.0)
-    change = np.zeros(d)
+    typical = max(differing / held.news[r], 1.0) if held.news[r] > 0.0 else 1.0
+    change, log_change = np.zeros(d), 0.0
     for j in range(d):
-        if held.differing[r, j] > 0:
+        if held.differing[r, j] > 0.0:
             new = typical * held.square_sum[r, j] / held.differing[r, j]
             change[j] = new - held.precision[r, j]
+            log_change += math.log(new / held.precision[r, j])
             held.precision[r, j] = new
-    matrix = np.empty((d, d))
+    matrix, natural = np.empty((d, d)), np.empty(d)
     for g in range(held.scale.shape[0]):
-        invert(held.covariance[r, g], matrix)
-        natural = np.zeros(d)
+        theta, covariance = held.mean[r, g], held.covariance[r, g]
+        moved = log_change - invert(covariance, matrix)  # log|P|, which is - log|P⁻¹|
         for i in range(d):
+            natural[i] = 0.0
             for j in range(d):
-                natural[i] += matrix[i, j] * held.mean[r, g, j]
+                natural[i] += matrix[i, j] * theta[j]
+            moved -= natural[i] * theta[i]
         for j in range(d):
             matrix[j, j] += change[j] / held.scale[g] ** 2
-        invert(matrix, held.covariance[r, g])
+        moved -= invert(matrix, covariance)
         for i in range(d):
-            held.mean[r, g, i] = 0.0
+            theta[i] = 0.0
             for j in range(d):
-                held.mean[r, g, i] += held.covariance[r, g, i, j] * natural[j]
+                theta[i] += covariance[i, j] * natural[j]
+            moved += natural[i] * theta[i]
+        held.evidence[r, g] += 0.5 * moved

@@ -1,6 +1,6 @@
 """The fit that hindsight allows: a Bradley-Terry or logistic model of all votes at once.
 
-    max over θ   Σ log P(vote) - ½ Σ θ_j² k̄ v_j / s²        v_j, k̄ as in belief.py
+    max over θ   Σ log P(vote) - ½ Σ θ_j² k̄ v_j / s²        v_j, k̄ over all duels
     s            the scale of highest evidence: log P - ½ Σ … + ½ log|Λ| - ½ log|H|  (Laplace)
 
 With one indicator for each item it is Bradley and Terry's model; features are further terms.

@@ -3,12 +3,13 @@
     θ₋ₛ = θ̂ + H₋ₛ⁻¹ Σₛ w (p - o) Δz          the estimate without a source, by one Newton step
     m = Δzᵀθ₋ₛ,  P(o = 1) = σ(r m)             r: the source's slope; shrunk by an empirical-Bayes prior
     reliability = r / crowd's r                 1 as the crowd, 0 a coin, below 0 against it
-    information = Σ KL(σ(m) ‖ ½)                below three nats nobody could tell a liar: undecidable
+    information = Σ KL(P ‖ ½)                   below three nats nobody could tell a liar: undecidable
 
 The estimate is fitted three times, the second and third with weights by reliability, so that liars do not
-bend the measure they are judged by. Flags follow from the slope before it is shrunk and its one-sided bound:
-`against` when that is below nought, `at chance` when it is below half the crowd's; and `at chance` also where
-a source agrees too little with others on the very same pairs (consensus.py).
+bend the measure they are judged by. A source is `against` when the one-sided bound of its slope before it is
+shrunk is below nought; `at chance` when its votes are likelier a coin's than the crowd's, slips allowed for
+(coins.py: a bound of the slope at half the crowd's missed more of them), or where it agrees too little with
+others on the very same pairs (consensus.py).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from duelwise.answers.coins import coins
 from duelwise.answers.consensus import consensus
 from duelwise.types import Array, BoolArray, IntArray
 
@@ -27,7 +29,6 @@ LEAST_VOTES = 5  # fewer are too few to tell
 LEAST_INFORMATION = 3.0  # nats, measured: sources of worlds that can be told apart have more
 ONE_SIDED = 3.3  # standard errors of the left share from one half: one in a thousand by chance
 CERTAIN = 1.645  # standard errors of a one-sided 95 % bound
-BELOW_CROWD = 0.5  # a source surely below half the crowd's slope is at chance
 SUREST = 6.0  # logits: a slip on a pair however clear weighs no more than on one of 99.8 %
 WIDE = 2.0  # prior variance of a slope that is not shrunk
 ROUNDS = 3  # fits, the later ones with weights
@@ -73,6 +74,8 @@ def judge(votes: Judged, *, sources: int, prior_variance: Array) -> Raters:
     count = np.bincount(votes.source[named], minlength=sources)
     left = _sum(votes.left_won, votes.source, sources) / np.maximum(count, 1)
     same = consensus(votes.dz, votes.outcome, votes.source, sources, margin)
+    alike = coins(margin, votes.outcome, votes.source, weight)
+    information = np.maximum(information, alike.information)
     agrees = np.where(margin == 0, 0.5, np.where(margin > 0, votes.outcome, 1 - votes.outcome))
     return Raters(
         votes=count,
@@ -82,7 +85,7 @@ def judge(votes: Judged, *, sources: int, prior_variance: Array) -> Raters:
         high=slopes.shrunk + 1.96 * slopes.error,
         left_share=left,
         information=information,
-        flag=_flags(count, left, information, slopes.upper, same.at_chance),
+        flag=_flags(count, left, information, slopes.upper, alike.coin, same.at_chance),
         weight=np.where(same.at_chance, np.minimum(weight, same.trust), weight),
     )
 
@@ -168,7 +171,7 @@ def _slope_fits(
 
 
 def _flags(
-    count: IntArray, left: Array, information: Array, upper: Array, at_chance: BoolArray
+    count: IntArray, left: Array, information: Array, upper: Array, coin: BoolArray, at_chance: BoolArray
 ) -> list[Flag | None]:
     aside = np.abs(left - 0.5) / np.sqrt(0.25 / np.maximum(count, 1)) > ONE_SIDED
     found: list[Flag | None] = []
@@ -181,7 +184,7 @@ def _flags(
             found.append("undecidable")
         elif information[s] >= LEAST_INFORMATION and upper[s] < 0:
             found.append("against")
-        elif upper[s] < BELOW_CROWD or at_chance[s]:
+        elif coin[s] or at_chance[s]:
             found.append("at chance")
         else:
             found.append(None)

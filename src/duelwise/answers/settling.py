@@ -122,15 +122,14 @@ def _critical(value: Array, z: Array, covariance: Array, leaders: IntArray, tied
 @compiled
 def _most_telling(value: Array, z: Array, covariance: Array, along: Array) -> tuple[int, int]:
     """The pair among these items of highest σ̇ (cᵀPΔz)² / (1 + σ̇ ΔzᵀPΔz)."""
-    seen = np.dot(z, covariance)
-    own = (seen * z).sum(axis=1)
+    gram = np.dot(np.dot(z, covariance), z.T)
+    own = np.diag(gram)
     most, first, second = -1.0, 0, 1
     for a in range(z.shape[0]):
         for b in range(a + 1, z.shape[0]):
-            cross = np.dot(seen[a], z[b])
             p = 1.0 / (1.0 + math.exp(value[b] - value[a]))
             slope = p * (1.0 - p)
-            gain = slope * (along[a] - along[b]) ** 2 / (1.0 + slope * (own[a] + own[b] - 2.0 * cross))
+            gain = slope * (along[a] - along[b]) ** 2 / (1.0 + slope * (own[a] + own[b] - 2.0 * gram[a, b]))
             if gain > most:
                 most, first, second = gain, a, b
     return first, second
