@@ -72,7 +72,7 @@ def test_a_strategic_attack_needs_fewer_lies(stream: DecisionStream) -> None:
     }
     for name in ("live", POSTERIOR):
         strategic, random = (known(found[attack][name].lead_kept) for attack in ("strategic", "random"))
-        assert strategic < random - 0.1
+        assert strategic < random - 0.05
     assert stressed(stream, attack="strategic", lies=[0.4]).lines[1].leader_changed
     assert not stressed(stream, attack="random", lies=[0.4]).lines[1].leader_changed
 
