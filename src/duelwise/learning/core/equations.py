@@ -116,7 +116,7 @@ def widths_from(z: Array, inverse: Array, centre: Array) -> Array:
 
 
 @compiled
-def highest(values: Array) -> int:
+def _highest(values: Array) -> int:
     """argmax_k, the lowest index on ties: values (K,)."""
     best = 0
     for k in range(values.shape[0]):
@@ -137,10 +137,10 @@ def widest_pair(z: Array, inverse: Array) -> tuple[int, int]:
         for k in range(K):
             for j in range(z.shape[1]):
                 middle[j] += z[k, j] / K
-        first = highest(widths_from(z, inverse, middle))
+        first = _highest(widths_from(z, inverse, middle))
         width = widths_from(z, inverse, z[first])
         width[first] = -1.0
-        second = highest(width)
+        second = _highest(width)
         return min(first, second), max(first, second)
     gram = gram_matrix(z, inverse)
     widest, a, b = -np.inf, 0, min(1, K - 1)
@@ -163,7 +163,7 @@ def second_arm(z: Array, theta: Array, inverse: Array, first: int, width: float,
             upper[k] = value[k] + width * upper[k]
         if distinct:
             upper[first] = -np.inf
-        return highest(upper)
+        return _highest(upper)
     dz = np.empty(z.shape[1])
     for k in range(z.shape[0]):
         if distinct and k == first:

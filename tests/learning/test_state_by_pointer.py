@@ -14,7 +14,7 @@ from duelwise.types import Array, IntArray
 
 
 class Inside(NamedTuple):
-    count: IntArray  # (n,)
+    counts: IntArray  # (n,)
     flag: bool
     half: float
 
@@ -32,7 +32,7 @@ class Outside(NamedTuple):
 
 @compiled
 def change(state: Outside, r: int) -> float:
-    state.inside.count[r] += state.number
+    state.inside.counts[r] += state.number
     row = state.table[r]
     for j in range(row.shape[0]):
         row[j] *= state.inside.half
@@ -55,7 +55,7 @@ def test_kernels_move_the_arrays_themselves() -> None:
     state = example(np.ones((3, 4)))
     assert change(handle(state), 1) == 1.5
     np.testing.assert_array_equal(state.table.sum(axis=1), [4.0, 2.0, 4.0])
-    np.testing.assert_array_equal(state.inside.count, [0, -(2**40), 0])
+    np.testing.assert_array_equal(state.inside.counts, [0, -(2**40), 0])
 
 
 def test_a_kernel_hands_on_what_it_was_given() -> None:
@@ -73,7 +73,7 @@ def test_a_handle_keeps_its_state_alive_and_counts_nothing() -> None:
     for _ in range(1000):  # a reference given back too often would free the arrays
         change(held, 0)
     assert held.number == -(2**40)
-    assert held.inside.count[0] == -1000 * 2**40
+    assert held.inside.counts[0] == -1000 * 2**40
 
 
 def test_the_plain_tuple_does_too() -> None:
