@@ -146,15 +146,24 @@ class Homes:
         if now < self._gone_until.get(home, 0.0):
             return None
         self._gone_until[home] = now + AGAIN_SECONDS  # one tries, the others decide themselves meanwhile
-        loop = asyncio.get_running_loop()
-        connecting = loop.create_unix_connection(lambda: Link(self._secret), self._address(home))
         try:
-            _, link = await asyncio.wait_for(connecting, CONNECT_SECONDS)
+            link = await asyncio.wait_for(self._connected(home), CONNECT_SECONDS)
         except OSError:
             return None
         self._links[home] = link
         self._gone_until.pop(home, None)
         return link
+
+    async def _connected(self, home: int) -> Link:
+        """A new link. Its socket is connected here: libuv takes a name that begins with a zero for none."""
+        loop, to_home = asyncio.get_running_loop(), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            to_home.setblocking(False)
+            await loop.sock_connect(to_home, self._address(home))
+            return (await loop.create_unix_connection(lambda: Link(self._secret), sock=to_home))[1]
+        except BaseException:
+            to_home.close()
+            raise
 
     def _address(self, number: int) -> str:
         return f"\0duelwise-{self._secret[:8].decode()}-{number}"

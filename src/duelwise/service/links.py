@@ -11,7 +11,7 @@ import asyncio
 import hmac
 import itertools
 from collections.abc import Callable, Coroutine
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
@@ -60,8 +60,7 @@ class Frames(asyncio.Protocol, Generic[T]):
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's has the methods, not the class
 
     def data_received(self, data: bytes) -> None:
         received = self._received
