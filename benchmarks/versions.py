@@ -58,7 +58,11 @@ FOLD = """
 import sys, time
 from duelwise.storage import open_store
 from duelwise.stream import StreamSettings
-from duelwise.stream.folding import StoredLog, fold
+from duelwise.stream.folding import fold
+try:
+    from duelwise.stream.logs import StoredLog
+except ImportError:
+    from duelwise.stream.folding import StoredLog  # in 0.1
 store = open_store("sqlite:///" + sys.argv[1])
 row = store.stream("log")
 settings, log = StreamSettings.from_json(row.settings), StoredLog(store, row.id)

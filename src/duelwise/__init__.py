@@ -14,7 +14,8 @@ from duelwise.lab.play.compiled_loop import play
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import Trajectory, simulate
 from duelwise.lab.worlds.linear import LinearWorld
-from duelwise.learning.learner import DuelingLearner, Learner
+from duelwise.learning.learned import Learner
+from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.recipes import RECIPES, colstim, max_inp, max_pair_ucb, rcdb, rcdp_ucb, recipe
 from duelwise.types import Contexts, Duel, Votes
 

@@ -10,7 +10,8 @@ from numpy.random import Generator
 from duelwise.storage import open_store
 from duelwise.stream import DecisionStream
 from duelwise.stream.erasing import erase_source
-from duelwise.stream.folding import StoredLog, fold
+from duelwise.stream.folding import fold
+from duelwise.stream.logs import StoredLog
 from duelwise.stream.repair import verify
 from duelwise.stream.transfer import backup, export_lines
 

@@ -16,7 +16,7 @@ from duelwise.storage import open_store
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.evaluating import OFFLINE, POSTERIOR, Folds, evaluate
 from duelwise.stream.events import Told
-from duelwise.stream.folding import RecordedLog
+from duelwise.stream.logs import RecordedLog
 from duelwise.stream.prequential import held_out, walk
 from duelwise.stream.transfer import backup, read_backup
 from known import known

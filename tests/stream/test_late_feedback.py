@@ -8,7 +8,8 @@ from numpy.random import Generator
 from duelwise.errors import Conflict, InvalidInput
 from duelwise.storage import Store
 from duelwise.stream import Ask, DecisionStream, Duel, Observe, StreamSettings, Tell
-from duelwise.stream.folding import StoredLog, fold
+from duelwise.stream.folding import fold
+from duelwise.stream.logs import StoredLog
 from duelwise.stream.repair import verify
 
 SETTINGS = StreamSettings(context_dim=3, post_dim=2, context_ttl_seconds=100.0)

@@ -13,7 +13,8 @@ from duelwise.learning.scaling import scaled_learner
 from duelwise.storage import Store, database
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.events import Ranged
-from duelwise.stream.folding import RecordedLog, StoredLog, fold
+from duelwise.stream.folding import fold
+from duelwise.stream.logs import RecordedLog, StoredLog
 from duelwise.stream.repair import verify
 from duelwise.stream.transfer import derive, export_lines, read_lines, restore
 from duelwise.types import JSON

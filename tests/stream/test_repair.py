@@ -15,7 +15,8 @@ from duelwise.errors import ReadOnly, StorageFailure, TicketDamaged, UnknownTick
 from duelwise.storage import Store, open_store
 from duelwise.stream import DecisionStream
 from duelwise.stream.events import Observed, Told, encode
-from duelwise.stream.folding import StoredLog, fold
+from duelwise.stream.folding import fold
+from duelwise.stream.logs import StoredLog
 from duelwise.stream.repair import Repaired, repair, verify
 from known import known
 

@@ -18,7 +18,8 @@ from numpy.random import Generator
 from duelwise.errors import StorageFailure
 from duelwise.storage import Store, open_store
 from duelwise.stream import DecisionStream
-from duelwise.stream.folding import StoredLog, fold
+from duelwise.stream.folding import fold
+from duelwise.stream.logs import StoredLog
 from duelwise.stream.repair import verify
 from duelwise.stream.transfer import export_lines, read_lines
 from full_disk import Disk

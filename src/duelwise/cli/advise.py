@@ -79,7 +79,7 @@ def bounds(
 
 
 def _of_stream(name: str, store: str, *, lies: float, norm_bound: float) -> tuple[Sizes, float]:
-    from duelwise.stream.folding import StoredLog
+    from duelwise.stream.logs import StoredLog
     from duelwise.stream.settings import StreamSettings
     from duelwise.theory.stream_log import read_log
 

@@ -21,7 +21,7 @@ LogArgument = Annotated[str, typer.Argument(help="The name of a stream, or the f
 
 def log_of(name: str, store: str) -> ExportedLog:
     """The log in a file, or that of a stream in the store."""
-    from duelwise.stream.folding import RecordedLog, StoredLog
+    from duelwise.stream.logs import RecordedLog, StoredLog
     from duelwise.stream.settings import StreamSettings
     from duelwise.stream.transfer import ExportedLog, read_backup
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple, NoReturn, Protocol, cast, get_args
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, NoReturn, cast, get_args
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from duelwise.learning.core.state import (
 )
 from duelwise.learning.estimation import Estimator, Remembers
 from duelwise.learning.gathered import Gathered
+from duelwise.learning.learned import NOTHING, Learned, joined
 from duelwise.learning.post_serving.kernel_model import Foreseen, KernelModel
 from duelwise.learning.post_serving.model import PostServing
 from duelwise.learning.selection.rule import Noise, Selection, View, noise_of
@@ -46,50 +47,6 @@ from duelwise.types import Array, BoolArray, Contexts, Duel, IntArray, Served, S
 GeometryName = Literal["served", "arrived", "requested"]
 GEOMETRIES = {"served": EXPLORES_SERVED, "arrived": EXPLORES_ARRIVED, "requested": EXPLORES_REQUESTED}
 FeaturesName = Literal["observed", "predicted"]
-
-
-class Learned(NamedTuple):
-    """Votes that were learned from now, and how much each counts for good: a line of the ledger each.
-
-    A vote that teaches provisionally is named when its y is known.
-    """
-
-    run: IntArray  # (n,)
-    round: IntArray  # (n,)
-    weight: Array  # (n,)
-
-
-NOTHING = Learned(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
-
-
-def joined(each: Iterable[Learned]) -> Learned:
-    """What was learned at several times."""
-    return Learned(*map(np.concatenate, zip(*each, strict=True)))
-
-
-class Learner(Protocol):
-    """What the laboratory and a stream ask of a learner. ask = choose + serve."""
-
-    @property
-    def runs(self) -> int: ...
-    @property
-    def context_dim(self) -> int: ...
-    @property
-    def post_dim(self) -> int: ...
-    @property
-    def round(self) -> int: ...
-
-    def choose(self, x: Array) -> Duel: ...
-    def serve(self, duel: Duel) -> None: ...
-    def observe(self, contexts: Contexts) -> Learned: ...
-    def tell(self, votes: Votes) -> Learned: ...
-    def forget(self, run: int, round: int) -> None: ...
-    def waits_for_context(self, run: int, round: int) -> bool: ...
-    def expected_context(self, run: int, round: int) -> Array: ...
-    def teach(self, run: IntArray, x: Array, y: Array) -> None: ...
-    def served(self, round: int) -> Served: ...
-    def snapshot(self) -> Snapshot: ...
-    def restore(self, state: Snapshot) -> None: ...
 
 
 class Parts(NamedTuple):

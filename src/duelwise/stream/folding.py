@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from duelwise.errors import StorageFailure
 from duelwise.learning.core.pending import FREE, Pending
 from duelwise.learning.gathered import Gathered
-from duelwise.learning.learner import DuelingLearner, Learned
+from duelwise.learning.learned import Learned
+from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.scaling import Offer, Ranges, Ranging, ScaledLearner
-from duelwise.storage import SnapshotRow, Store, pack, unpack
+from duelwise.storage import SnapshotRow, pack, unpack
 from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
 from duelwise.stream.believing import Believing
 from duelwise.stream.catalogue import Catalogue
@@ -37,11 +37,10 @@ from duelwise.stream.events import (
     SourceReleased,
     SourcesWeighed,
     Told,
-    decode,
-    kind_of,
 )
 from duelwise.stream.leaving_out import NOTHING_LEFT_OUT, LeftOut, left_out
 from duelwise.stream.ledger import Ledger
+from duelwise.stream.logs import Log
 from duelwise.stream.open_duels import Heard, LearnedVote, OpenDuels
 from duelwise.stream.progress import watched
 from duelwise.stream.settings import StreamSettings
@@ -299,54 +298,6 @@ def partly_known(pending: Pending) -> set[int]:
     """Rounds of run 0 of whose context some is known, and some is not."""
     unknown = np.isnan(pending.y[0]).any(axis=(1, 2)) & (pending.round[0] != FREE)
     return set(pending.round[0][unknown & ~np.isnan(pending.y[0]).all(axis=(1, 2))].tolist())
-
-
-class Log(Protocol):
-    """A log to fold, wherever it is kept."""
-
-    def events(self, *, after: int, upto: int) -> Iterable[Recorded]: ...
-
-    def of_kinds(self, kinds: Sequence[str], *, upto: int) -> Iterable[Recorded]:
-        """Only events of these kinds, in order."""
-        ...
-
-    def snapshot(self, *, upto: int) -> SnapshotRow | None: ...
-
-
-class StoredLog:
-    """The log of a stream in a store."""
-
-    def __init__(self, store: Store, stream_id: int) -> None:
-        self._store, self._id = store, stream_id
-
-    def events(self, *, after: int, upto: int) -> Iterator[Recorded]:
-        return map(decode, self._store.events(self._id, after=after, upto=upto))
-
-    def of_kinds(self, kinds: Sequence[str], *, upto: int) -> Iterator[Recorded]:
-        return map(decode, self._store.events_of(self._id, kinds, upto=upto))
-
-    def snapshot(self, *, upto: int) -> SnapshotRow | None:
-        return self._store.snapshot(self._id, upto=upto, format=FORMAT, arithmetic=ARITHMETIC)
-
-
-class RecordedLog:
-    """A log in memory, such as an exported one."""
-
-    def __init__(self, recorded: Iterable[Recorded]) -> None:
-        self._recorded = list(recorded)
-
-    @property
-    def head(self) -> int:
-        return len(self._recorded)
-
-    def events(self, *, after: int, upto: int) -> Iterable[Recorded]:
-        return self._recorded[after:upto]
-
-    def of_kinds(self, kinds: Sequence[str], *, upto: int) -> Iterable[Recorded]:
-        return [r for r in self._recorded[:upto] if kind_of(r.event) in kinds]
-
-    def snapshot(self, *, upto: int) -> SnapshotRow | None:
-        return None
 
 
 def fold(settings: StreamSettings, log: Log, *, upto: int) -> Folded:

@@ -9,8 +9,9 @@ import numpy as np
 
 from duelwise.learning.core.links import means
 from duelwise.stream.events import REWRITING, Asked, Imputed, Observed, Told
-from duelwise.stream.folding import Folded, RecordedLog
+from duelwise.stream.folding import Folded
 from duelwise.stream.leaving_out import LeftOut, left_out
+from duelwise.stream.logs import RecordedLog
 from duelwise.stream.open_duels import OpenDuels
 from duelwise.stream.settings import StreamSettings
 from duelwise.types import Array, IntArray

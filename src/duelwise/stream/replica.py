@@ -17,7 +17,8 @@ from duelwise.stream.background import Background
 from duelwise.stream.choosing import Chooser
 from duelwise.stream.deciding import Batch
 from duelwise.stream.events import Rebuilt, Recorded, encode, kind_of
-from duelwise.stream.folding import Folded, StoredLog, caught_up, load, rebuild
+from duelwise.stream.folding import Folded, caught_up, load, rebuild
+from duelwise.stream.logs import StoredLog
 from duelwise.stream.settings import StreamSettings
 from duelwise.stream.weighing import is_due, weigh_sources
 

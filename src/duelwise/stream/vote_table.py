@@ -12,9 +12,10 @@ from duelwise.answers.raters import Judged
 from duelwise.stream import tickets
 from duelwise.stream.collecting import uncollected
 from duelwise.stream.events import REWRITING, Asked, Recorded
-from duelwise.stream.folding import Folded, Log
+from duelwise.stream.folding import Folded
 from duelwise.stream.leaving_out import left_out
 from duelwise.stream.lifecycle import winner_of
+from duelwise.stream.logs import Log
 from duelwise.stream.open_duels import LearnedVote
 from duelwise.stream.settings import StreamSettings
 from duelwise.types import Array, BoolArray, IntArray

@@ -30,7 +30,8 @@ from duelwise.learning.core.reference import handle
 from duelwise.learning.core.roles import keeps_votes, predict
 from duelwise.learning.core.round import choose, hear, is_ready, join, serve, take_in, update
 from duelwise.learning.core.state import Core
-from duelwise.learning.learner import DuelingLearner, Learner
+from duelwise.learning.learned import Learner
+from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.selection.rule import noise_of
 from duelwise.randomness import BLOCK
 from duelwise.types import Array, IntArray

@@ -19,7 +19,8 @@ from duelwise.learning.core.batch import all_finite
 from duelwise.learning.core.reference import handle
 from duelwise.learning.core.sequence import Units
 from duelwise.learning.gathered import Gathered
-from duelwise.learning.learner import NOTHING, DuelingLearner, Learned, joined
+from duelwise.learning.learned import NOTHING, Learned, joined
+from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.scaling.range_learning import estimated, widened
 from duelwise.learning.scaling.ranges import Ranges, spread
 from duelwise.learning.scaling.raw_history import RawHistory, spread_of_pairs, stacked
