@@ -83,8 +83,8 @@ def create_app(
     opened = store
     if isinstance(opened, str):
         opened = open_store(opened, statement_seconds=chosen.statement_seconds)
-    service = Service(opened, chosen)
     shared = homes or Homes(0, 1)
+    service = Service(opened, chosen, is_alone=shared.are_one)
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:

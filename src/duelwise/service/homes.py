@@ -59,6 +59,11 @@ class Homes:
         self._gone_until: dict[int, float] = {}
         self._ids: dict[str, int] = {}  # streams' numbers
 
+    @property
+    def are_one(self) -> bool:
+        """Whether there is no other process."""
+        return self._workers == 1
+
     def serve(self, endpoints: Sequence[Endpoint]) -> None:
         """What can be handed over: the same list in every process."""
         self._endpoints = endpoints

@@ -96,11 +96,14 @@ class GroupWriter(ABC):
     While it writes, the next group gathers. Those who were just answered may be about to come
     again, and another transaction would make them wait for all of it: so the next group waits for
     as many more as were answered, at most half as long as the last one took. A writer that has been
-    idle for longer begins with the requests that can be read at this moment.
+    idle for longer begins with the requests that can be read at this moment. Where another process reads
+    the requests, nobody is waited for: the two would take turns instead of working side by side.
     """
 
-    def __init__(self, pool: Executor, on_group: Callable[[int], None]) -> None:
-        self._pool, self._on_group = pool, on_group
+    def __init__(
+        self, pool: Executor, on_group: Callable[[int], None], *, longest_gathering: float = LONGEST_GATHERING
+    ) -> None:
+        self._pool, self._on_group, self._longest_gathering = pool, on_group, longest_gathering
         self._ready: dict[Lane, None] = {}  # lanes in which something waits, in the order they came
         self._count = 0  # operations in them
         self._wanted, self._until = 0, 0.0  # how many are waited for, and until when
@@ -146,7 +149,7 @@ class GroupWriter(ABC):
         self._on_group(size)
         now = loop.time()
         self._wanted = self._count + size
-        self._until = now + min((now - self._began) / 2, LONGEST_GATHERING)
+        self._until = now + min((now - self._began) / 2, self._longest_gathering)
         self._is_busy = self._count > 0
         if self._is_busy:
             self._gather(loop)
@@ -171,8 +174,11 @@ class TurnWriter(ThreadWriter):
     catch up first, a thread does all of it, and the waiting too.
     """
 
-    def __init__(self, store: Store, pool: Executor, on_group: Callable[[int], None]) -> None:
-        super().__init__(pool, on_group)
+    def __init__(
+        self, store: Store, pool: Executor, on_group: Callable[[int], None], *,
+        longest_gathering: float = LONGEST_GATHERING,
+    ) -> None:  # fmt: skip
+        super().__init__(pool, on_group, longest_gathering=longest_gathering)
         self._store = store
         # One thread that waits for work: a pool would look for one each time, and wake another.
         self._turns: SimpleQueue[tuple[Turn, list[Group], asyncio.AbstractEventLoop] | None] = SimpleQueue()

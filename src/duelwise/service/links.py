@@ -19,6 +19,7 @@ from duelwise.errors import StorageFailure
 from duelwise.service.problems import Reply
 
 MOST_BYTES = 64_000_000  # of one frame
+MOST_HELD = 4  # messages sent together: the other process begins with them while this one reads on
 ANSWER_SECONDS = 10.0  # then the other process is taken for dead
 LOOK_SECONDS = 1.0  # between looks at how long the oldest has waited
 
@@ -50,7 +51,7 @@ Answerer = Callable[[Question], Coroutine[Any, Any, Reply]]
 
 
 class Frames(asyncio.Protocol, Generic[T]):
-    """Frames in, frames out; what is written in one turn of the event loop is sent together."""
+    """Frames in, frames out; a few that are written in one turn of the event loop are sent together."""
 
     def __init__(self, kind: type[T]) -> None:
         self._decoder = msgspec.msgpack.Decoder(kind)
@@ -90,13 +91,15 @@ class Frames(asyncio.Protocol, Generic[T]):
         if not self._outgoing:
             asyncio.get_running_loop().call_soon(self._flush)
         self._outgoing += (len(frame).to_bytes(4, "big"), frame)
+        if len(self._outgoing) >= 2 * MOST_HELD:
+            self._flush()
 
     def close(self) -> None:
         if self.transport is not None:
             self.transport.abort()
 
     def _flush(self) -> None:
-        if self.transport is not None and not self.transport.is_closing():
+        if self._outgoing and self.transport is not None and not self.transport.is_closing():
             self.transport.write(b"".join(self._outgoing))
         self._outgoing.clear()
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from duelwise.errors import BrokenStream, Conflict, Folding, StorageFailure, UnknownStream
-from duelwise.service.lanes import Lane, ThreadWriter, TurnWriter
+from duelwise.service.lanes import LONGEST_GATHERING, Lane, ThreadWriter, TurnWriter
 from duelwise.service.settings import ServiceSettings
 from duelwise.storage import Store
 from duelwise.stream import DecisionStream, StreamSettings
@@ -25,16 +25,23 @@ THREADS = 8  # transactions of different streams, and reads, at the same time
 class OpenStreams:
     """Streams are opened when they are first needed; the registry closes idle ones for room."""
 
-    def __init__(self, store: Store, settings: ServiceSettings, on_group: Callable[[int], None]) -> None:
+    def __init__(
+        self, store: Store, settings: ServiceSettings, on_group: Callable[[int], None], *,
+        longest_gathering: float = LONGEST_GATHERING,
+    ) -> None:  # fmt: skip
         self.store = store
-        self._settings, self._on_group = settings, on_group
+        self._settings, self._on_group, self._longest_gathering = settings, on_group, longest_gathering
         self._registry = StreamRegistry(
             store, memory_bytes=settings.memory_limit, stream_limit=settings.stream_limit
         )
         self._lanes: dict[str, Lane] = {}
         self.broken: dict[str, str] = {}  # streams that could not be opened, and why
         self._writers = ThreadPoolExecutor(THREADS, thread_name_prefix="duelwise writing")
-        self._shared = TurnWriter(store, self._writers, on_group) if store.has_one_writer else None
+        self._shared = (
+            TurnWriter(store, self._writers, on_group, longest_gathering=longest_gathering)
+            if store.has_one_writer
+            else None
+        )
         self._readers = ThreadPoolExecutor(THREADS, thread_name_prefix="duelwise reading")
 
     def __iter__(self) -> Iterator[Lane]:
@@ -71,7 +78,9 @@ class OpenStreams:
         lane = self._lanes.get(name)
         if lane is None or lane.stream is not stream:
             self._forget_closed()
-            writer = self._shared or ThreadWriter(self._writers, self._on_group)
+            writer = self._shared or ThreadWriter(
+                self._writers, self._on_group, longest_gathering=self._longest_gathering
+            )
             lane = self._lanes[name] = Lane(stream, writer, limit=self._settings.queue_limit)
         return lane
 
