@@ -169,7 +169,7 @@ class ScaledLearner:
     def fold(self, gathered: Gathered) -> Learned:
         """Let many events happen, one after another, in one compiled call where the learner can."""
         if not self.learner.folds_at_once:
-            each = [self._happen(event) for event in gathered.one_by_one()]
+            each = [apply(self, event) for event in gathered.one_by_one()]
             return joined(each) if each else NOTHING
         learned = self.learner.fold(gathered, self._units, self.clamped)
         self.asks += len(gathered.offers)
@@ -207,12 +207,6 @@ class ScaledLearner:
                 self._recent_offers.append(spanned[None] if offered is None else offered[None])
         for y in held.y[max(0, contexts - RECENT) : contexts] if self.post_dim else ():
             self._recent_contexts.append(np.stack((np.fmin(y[0], y[1]), np.fmax(y[0], y[1])))[None])
-
-    def _happen(self, event: Event) -> Learned:
-        if isinstance(event, Duel):
-            self.serve(event)
-            return NOTHING
-        return self.observe(event) if isinstance(event, Contexts) else self._let_happen(event)
 
     def served(self, round: int) -> Served:
         """What is known of a duel that still waits for its vote, in the learner's units."""
