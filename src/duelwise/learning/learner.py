@@ -39,7 +39,7 @@ from duelwise.learning.gathered import Gathered
 from duelwise.learning.learned import NOTHING, Learned, joined
 from duelwise.learning.post_serving.kernel_model import Foreseen, KernelModel
 from duelwise.learning.post_serving.model import PostServing
-from duelwise.learning.selection.rule import Noise, Selection, View, noise_of
+from duelwise.learning.selection.rule import Noise, Selection, View, draws_noise, noise_of
 from duelwise.learning.weighting import Weighting, per_run
 from duelwise.learning.widths import Width
 from duelwise.types import Array, BoolArray, Contexts, Duel, IntArray, Served, Snapshot, Votes
@@ -111,7 +111,7 @@ class DuelingLearner:
             self._keeps_votes = in_python(keeps_votes, state)(state)
         self._nothing_foreseen = handle(Foreseen(np.empty((self.runs, 0, post_dim))))
         self._ready = handle(batch.room_for(1, runs=self.runs))
-        self._silence = np.zeros((self.runs, 0)) if not hasattr(select, "perturbation") else None
+        self._silence = None if draws_noise(select) else np.zeros((self.runs, 0))
         self._set(self._fresh_core())
 
     def _fresh_core(self) -> Core:
@@ -213,6 +213,11 @@ class DuelingLearner:
         if verdict == batch.NO_PAIR:
             self._check_arms(arms, x.shape[1])
         return Duel(round, arms, pair_x, pair_predicted)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the state is made of numbers: values beyond all bounds can leave it without."""
+        return batch.is_sound(self._handle)
 
     def _noise(self, round: int, arms: int) -> Array:
         """(R, K) what the rule has drawn for this round."""
@@ -384,8 +389,9 @@ class DuelingLearner:
             verdict, at, round, weight = happen(
                 self._handle, estimate, gathered.handle, units, clamped, begin, self._keeps_votes
             )
-            learned = Learned(np.zeros(len(round), dtype=np.int64), round, weight)
-            each = learned if each is NOTHING else joined((each, learned))
+            if len(round):
+                learned = Learned(np.zeros(len(round), dtype=np.int64), round, weight)
+                each = learned if each is NOTHING else joined((each, learned))
             if verdict != batch.NO_ROOM:
                 break
             self.make_room(int(events.counts[1]))

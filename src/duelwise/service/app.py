@@ -20,14 +20,15 @@ from duelwise.errors import DuelwiseError
 from duelwise.service import metrics, openapi, schemas
 from duelwise.service.answer_routes import AnswerRoutes
 from duelwise.service.duel_routes import DuelRoutes
+from duelwise.service.express import Express
 from duelwise.service.homes import Homes
 from duelwise.service.pages import page_routes
 from duelwise.service.problems import Reply, on_error, on_http_error
-from duelwise.service.routes import Call, Endpoint, Table, json_reply
+from duelwise.service.routes import Call, Endpoint, Room, Table, json_reply
 from duelwise.service.service import Service
 from duelwise.service.settings import ServiceSettings
 from duelwise.service.stream_routes import StreamRoutes
-from duelwise.service.watching import Watching
+from duelwise.service.watching import Watch, Watching
 from duelwise.storage import Store, open_store
 
 DESCRIPTION = (
@@ -48,19 +49,27 @@ class Application(Starlette):
             *_watching(service, homes),
         ]
         homes.serve(self.endpoints)
+        watch, room = Watch(service.metrics), Room()
+        self._express = Express(self.endpoints, service.guard, homes.begin, watch, room)
         table = Middleware(
             Table, endpoints=self.endpoints, guard=service.guard, perform=homes.perform,
-            body_limit=service.settings.body_limit,
+            body_limit=service.settings.body_limit, room=room,
         )  # fmt: skip
+        self._own = [Middleware(Watching, watch=watch), table]
         super().__init__(
             routes=[Route("/openapi.json", self._document), *page_routes(service)],
-            middleware=[Middleware(Watching, metrics=service.metrics), table],
+            middleware=self._own,
             exception_handlers={
                 DuelwiseError: on_error, HTTPException: on_http_error, Exception: on_error,
             },
             **settings,
         )  # fmt: skip
         self._made: dict[str, Any] | None = None
+
+    @property
+    def express(self) -> Express | None:
+        """The short way, unless a middleware was added that would not see who takes it."""
+        return self._express if self.user_middleware == self._own else None
 
     def openapi(self) -> dict[str, Any]:
         """The OpenAPI document."""

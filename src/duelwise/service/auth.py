@@ -82,13 +82,24 @@ class Guard:
         `filtered`: the answer will hold only what the key may see. None where no keys are in use
         and the caller is on this machine.
         """
-        if self._clock() - self._looked_at > self._refresh_seconds:
+        if not self.is_fresh:
             await self._look()
         try:
-            key = self._key_of(address, headers)
+            return self.check_known(address, headers, role, stream, filtered=filtered)
         except Unauthorised:
             await self._slow_down(address)
             raise
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the keys were read not long ago."""
+        return self._clock() - self._looked_at <= self._refresh_seconds
+
+    def check_known(
+        self, address: str, headers: Headers, role: Role, stream: str | None, *, filtered: bool = False
+    ) -> KeyRow | None:
+        """The same by the keys as they were read last, at once: whoever shows a wrong key must be made to wait."""
+        key = self._key_of(address, headers)
         self._rates.count(address if key is None else f"key {key.name}")
         if key is None:
             return None

@@ -11,6 +11,7 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from duelwise.service.exchange import Exchange
+from duelwise.service.express import Direct, Express
 
 HEADER_SECONDS = 10.0  # from the first byte of a request, or from the connection, to the end of its headers
 BODY_SECONDS = 30.0  # from there to the end of its body
@@ -45,6 +46,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self.deadline: float | None = None  # None: it is our turn
         self._timer: asyncio.TimerHandle | None = None
         self._header_bytes: int | None = 0  # None: the headers are complete
+        self._express: Express | None = getattr(cast("Any", self).app, "express", None)
+        self._direct: Direct | None = None  # whose body is being read
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
@@ -56,6 +59,9 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        if self._direct is not None:
+            self._direct.give_back()
+            self._direct = None
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -81,9 +87,18 @@ class GuardedProtocol(HttpToolsProtocol):
         if not is_first or not is_plain or self.expect_100_continue:
             super().on_headers_complete()
             return
+        if self._express is not None and parser.get_method() == b"POST" and not self.flow.write_paused:
+            self._direct = self._express.take(self, url.decode("ascii"), self.headers)
+            if self._direct is not None:
+                self.cycle = cast("Any", self._direct)
+                return
+        self._start(url, parser.get_method())
+
+    def _start(self, url: bytes, method: bytes, body: bytes | None = None) -> None:
+        """The application answers; `body` is what has been read already, to its end."""
         path, _, query = url.partition(b"?")
         scope = self.scope
-        scope["method"] = parser.get_method().decode("ascii")
+        scope["method"] = method.decode("ascii")
         scope["path"], scope["raw_path"], scope["query_string"] = path.decode("ascii"), path, query
         self.cycle = Exchange(
             scope=scope, transport=self.transport, flow=self.flow, logger=self.logger,
@@ -91,11 +106,25 @@ class GuardedProtocol(HttpToolsProtocol):
             message_event=asyncio.Event(), expect_100_continue=False, keep_alive=True,
             on_response=self.on_response_complete,
         )  # fmt: skip
+        if body is not None:
+            self.cycle.body, self.cycle.more_body = body, False
+            self.cycle.message_event.set()
         self._start_asgi_task(self.cycle, cast("Any", self).app)
+
+    def on_body(self, body: bytes) -> None:
+        if self._direct is None:
+            super().on_body(body)
+        else:
+            self._direct.body += body
 
     def on_message_complete(self) -> None:
         self.deadline = None
-        super().on_message_complete()
+        direct, self._direct = self._direct, None
+        if direct is None:
+            super().on_message_complete()
+        elif not direct.begin():
+            direct.give_back()
+            self._start(self.url, b"POST", direct.body)
 
     def on_response_complete(self) -> None:
         self._expect(IDLE_SECONDS)

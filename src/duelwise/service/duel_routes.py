@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import UNSET
@@ -12,10 +15,10 @@ from msgspec.json import Decoder
 from duelwise.errors import DuelwiseError, InvalidInput, TooLarge
 from duelwise.service import schemas
 from duelwise.service.answer_routes import chosen_of
-from duelwise.service.decoding import decode
-from duelwise.service.lanes import Lane
-from duelwise.service.problems import Reply, problem
-from duelwise.service.routes import Call, Endpoint, json_reply
+from duelwise.service.decoding import LARGE, decode
+from duelwise.service.lanes import Lane, Outcomes
+from duelwise.service.problems import Reply, problem, respond
+from duelwise.service.routes import Call, Deliver, Endpoint, json_reply
 from duelwise.service.service import Service
 from duelwise.service.settings import variable_of
 from duelwise.service.stream_routes import LOOK, WRITE
@@ -31,51 +34,54 @@ ITEM: Decoder[schemas.Item] = Decoder(schemas.Item)
 _ID = re.compile(schemas.ID_PATTERN)
 _LENGTHS = set(range(1, LONGEST_NAME + 1))
 
+log = logging.getLogger("duelwise.service")
+
+
+class Single(NamedTuple):
+    """A request that is one operation."""
+
+    decoder: Decoder[Any]
+    operation: Callable[[Call, Any, Lane], Operation]  # from the decoded body; refuses what is wrong in it
+    status: int = 200
+
 
 class DuelRoutes:
     def __init__(self, service: Service) -> None:
         self._service = service
+        self._ask = Single(ASK_BODY, lambda call, body, lane: self._ask_of(body, lane), 201)
 
     def endpoints(self) -> list[Endpoint]:
         one, ticket = "/v1/streams/{name}", "/v1/streams/{name}/tickets/{ticket}"
         about_ticket = (*WRITE, 409, 410)
         return [
             Endpoint("POST", one + "/ask", self.ask, "write", schemas.DuelAnswer, (*WRITE, 409),
-                     status=201, body=schemas.AskBody, at_home=True),
+                     status=201, body=schemas.AskBody, at_home=True, begin=partial(self._begin, self._ask)),
             Endpoint("POST", one + "/batch", self.batch, "write", schemas.BatchAnswer, WRITE,
                      body=schemas.BatchBody, at_home=True),
             Endpoint("GET", ticket, self.show, "read", schemas.TicketAnswer, LOOK, at_home=True),
             Endpoint("POST", ticket + "/observe", self.observe, "write", schemas.ReceiptAnswer,
-                     about_ticket, body=schemas.ObserveBody, at_home=True),
+                     about_ticket, body=schemas.ObserveBody, at_home=True, begin=partial(self._begin, OBSERVE)),
             Endpoint("POST", ticket + "/tell", self.tell, "write", schemas.ReceiptAnswer,
-                     about_ticket, body=schemas.TellBody, at_home=True),
+                     about_ticket, body=schemas.TellBody, at_home=True, begin=partial(self._begin, TELL)),
             Endpoint("POST", ticket + "/retract", self.retract, "write", schemas.ReceiptAnswer,
                      about_ticket, body=schemas.RetractBody, body_optional=True, at_home=True),
         ]  # fmt: skip
 
     async def ask(self, call: Call) -> Reply:
         """Which two of these candidates shall be shown? An event_id seen before returns the same duel."""
-        lane = await self._service.streams.lane(call.name)
-        body = await self._service.decoded(ASK_BODY, call.body, lane.names)
-        return await self._perform(call, lane, self._ask_of(body, lane), 201)
+        return await self._perform(call, self._ask)
 
     async def observe(self, call: Call) -> Reply:
         """What became known of the two after serving, or a part of it; the same again changes nothing."""
-        lane = await self._service.streams.lane(call.name)
-        body = await self._service.decoded(OBSERVE_BODY, call.body, lane.names)
-        return await self._perform(call, lane, _observe_of(call.ticket, body, lane))
+        return await self._perform(call, OBSERVE)
 
     async def tell(self, call: Call) -> Reply:
         """Which of the two won; the same again changes nothing, another winner is a conflict."""
-        lane = await self._service.streams.lane(call.name)
-        body = await self._service.decoded(TELL_BODY, call.body, {})
-        return await self._perform(call, lane, Tell(call.ticket, body.winner, body.source))
+        return await self._perform(call, TELL)
 
     async def retract(self, call: Call) -> Reply:
         """The duel's votes shall not count: one by its id, those of a source, or, with no body, all."""
-        lane = await self._service.streams.lane(call.name)
-        body = await self._service.decoded(RETRACT_BODY, call.body.strip() or b"{}", {})
-        return await self._perform(call, lane, Retract(call.ticket, body.vote, body.source))
+        return await self._perform(call._replace(body=call.body.strip() or b"{}"), RETRACT)
 
     async def show(self, call: Call) -> Reply:
         """A ticket's state and how it came to it."""
@@ -107,25 +113,51 @@ class DuelRoutes:
                 raise InvalidInput(f"items, number {position} is no object; expected an operation.")
         read = [self._operation(bytes(item), lane) for item in items]
         operations = [item for item in read if not isinstance(item, DuelwiseError)]
-        outcomes = iter(await self._answers(call, lane, operations) if operations else [])
-        results = [_result(item if isinstance(item, DuelwiseError) else next(outcomes)) for item in read]
+        outcomes = await lane.perform(operations) if operations else []
+        for outcome in outcomes:
+            self._count_clamped(call, outcome)
+        following = iter(outcomes)
+        results = [_result(item if isinstance(item, DuelwiseError) else next(following)) for item in read]
         return json_reply(schemas.BatchAnswer(results))
 
-    async def _perform(self, call: Call, lane: Lane, operation: Operation, status: int = 200) -> Reply:
-        (outcome,) = await self._answers(call, lane, (operation,))
+    async def _perform(self, call: Call, single: Single) -> Reply:
+        lane = await self._service.streams.lane(call.name)
+        body = await self._service.decoded(single.decoder, call.body, lane.names)
+        (outcome,) = await lane.perform((single.operation(call, body, lane),))
+        return self._reply(call, single, outcome)
+
+    def _begin(self, single: Single, call: Call, deliver: Deliver) -> bool:
+        """The same without a wait, where the stream is open and the body is decoded in no time."""
+        lane = self._service.streams.open_lane(call.name)
+        if lane is None or len(call.body) > LARGE:
+            return False
+
+        def on_outcomes(outcomes: Outcomes | Exception) -> None:
+            try:
+                if isinstance(outcomes, Exception):
+                    raise outcomes
+                reply = self._reply(call, single, outcomes[0])
+            except Exception as error:
+                reply = _refusal(call, error)
+            deliver(reply)
+
+        try:
+            body = decode(single.decoder, call.body, lane.names)
+            lane.submit((single.operation(call, body, lane),), on_outcomes)
+        except Exception as error:
+            deliver(_refusal(call, error))
+        return True
+
+    def _reply(self, call: Call, single: Single, outcome: Answer | DuelwiseError) -> Reply:
         if isinstance(outcome, DuelwiseError):
             raise outcome
-        return json_reply(_answer(outcome), status)
+        self._count_clamped(call, outcome)
+        return json_reply(_answer(outcome), single.status)
 
-    async def _answers(
-        self, call: Call, lane: Lane, operations: Sequence[Operation]
-    ) -> Sequence[Answer | DuelwiseError]:
-        """What the stream answers; what lay beyond a range is counted by feature and key."""
-        outcomes = await lane.perform(operations)
-        for outcome in outcomes:
-            if isinstance(outcome, Duel) and outcome.clamped:
-                self._service.metrics.clamped(call.name, outcome.clamped, call.caller)
-        return outcomes
+    def _count_clamped(self, call: Call, outcome: Answer | DuelwiseError) -> None:
+        """What lay beyond a range is counted by feature and key."""
+        if isinstance(outcome, Duel) and outcome.clamped:
+            self._service.metrics.clamped(call.name, outcome.clamped, call.caller)
 
     def _ask_of(self, body: schemas.AskBody, lane: Lane) -> Ask:
         if body.candidates is UNSET or body.ids is not UNSET or body.group is not UNSET:
@@ -195,6 +227,25 @@ def _observe_of(ticket: str, body: schemas.ObserveBody | schemas.ObserveItem, la
         read_partial(body.left, names, "the left candidate's context"),
         read_partial(body.right, names, "the right candidate's context"),
     )
+
+
+def _refusal(call: Call, error: Exception) -> Reply:
+    if not isinstance(error, DuelwiseError):
+        log.error("an operation on %s failed", call.name, exc_info=error)
+    return respond(error)
+
+
+def _tell_of(call: Call, body: schemas.TellBody, _lane: Lane) -> Tell:
+    return Tell(call.ticket, body.winner, body.source)
+
+
+def _retract_of(call: Call, body: schemas.RetractBody, _lane: Lane) -> Retract:
+    return Retract(call.ticket, body.vote, body.source)
+
+
+OBSERVE = Single(OBSERVE_BODY, lambda call, body, lane: _observe_of(call.ticket, body, lane))
+TELL = Single(TELL_BODY, _tell_of)
+RETRACT = Single(RETRACT_BODY, _retract_of)
 
 
 def _side(side: Side) -> schemas.Side:

@@ -11,7 +11,6 @@ itself, until the home is back.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import secrets
 import socket
@@ -27,7 +26,7 @@ from duelwise.errors import DuelwiseError
 from duelwise.service.links import Answering, Link, Question
 from duelwise.service.metrics import Counts
 from duelwise.service.problems import Reply, respond
-from duelwise.service.routes import Call, Endpoint, json_reply
+from duelwise.service.routes import Call, Deliver, Endpoint, json_reply
 
 if TYPE_CHECKING:
     from duelwise.service.service import Service
@@ -78,7 +77,8 @@ class Homes:
             listener.bind(self._address(self._number))
             loop = asyncio.get_running_loop()
             self._server = await loop.create_unix_server(
-                lambda: Answering(self._secret, self._answer, self._answering), sock=listener
+                lambda: Answering(self._secret, self._begin_answer, self._answer, self._answering),
+                sock=listener,
             )
 
     async def close(self) -> None:
@@ -99,7 +99,23 @@ class Homes:
         if link is None:
             return await endpoint.run(call)
         position = self._positions[endpoint.method, endpoint.path]
-        return await link.ask(position, call.name, call.ticket, call.body, call.caller)
+        return await link.answer(position, call.name, call.ticket, call.body, call.caller)
+
+    def begin(self, endpoint: Endpoint, call: Call, deliver: Deliver) -> bool:
+        """The same without a wait, where the home is known and can be reached; else False."""
+        if endpoint.begin is None:
+            return False
+        if self._workers == 1:
+            return endpoint.begin(call, deliver)
+        home = self._known_home(call.name)
+        if home == self._number:
+            return endpoint.begin(call, deliver)
+        link = None if home is None else self._links.get(home)
+        if link is None or not link.is_open:
+            return False
+        position = self._positions[endpoint.method, endpoint.path]
+        link.ask(position, call.name, call.ticket, call.body, call.caller, deliver)
+        return True
 
     async def counts(self) -> Counts:
         """What all processes have counted together; one that is gone is left out."""
@@ -108,8 +124,8 @@ class Homes:
         for number in range(self._workers):
             link = None if number == self._number else await self._link(number)
             if link is not None:
-                with contextlib.suppress(DuelwiseError):
-                    reply = await link.ask(COUNTS, "", "", b"")
+                reply = await link.answer(COUNTS, "", "", b"")
+                if reply.status == 200:
                     total = total.plus(msgspec.json.decode(reply.body, type=Counts))
         return total
 
@@ -120,8 +136,7 @@ class Homes:
             return json_reply(self._service.counts())
         endpoint = self._endpoints[question.endpoint]
         try:
-            call = Call(question.name, question.ticket, question.body, caller=question.caller)
-            reply = await endpoint.run(call)
+            reply = await endpoint.run(_call(question))
         except DuelwiseError as error:
             return respond(error)
         except Exception as error:
@@ -130,18 +145,28 @@ class Homes:
         assert isinstance(reply, Reply)
         return reply
 
+    def _begin_answer(self, question: Question, deliver: Deliver) -> bool:
+        begin = None if question.endpoint == COUNTS else self._endpoints[question.endpoint].begin
+        return begin is not None and begin(_call(question), deliver)
+
     async def _home_of(self, name: str) -> int:
-        assert self._service is not None
-        streams = self._service.streams
-        if streams.store.has_one_writer:
-            return 0
-        number = self._ids.get(name)
-        if number is None:
+        home = self._known_home(name)
+        if home is None:
+            assert self._service is not None
+            streams = self._service.streams
             number = (await streams.run(lambda: streams.store.stream(name))).id
             if len(self._ids) >= NAMES_KEPT:
                 self._ids.clear()
             self._ids[name] = number
-        return number % self._workers
+            home = number % self._workers
+        return home
+
+    def _known_home(self, name: str) -> int | None:
+        assert self._service is not None
+        if self._service.streams.store.has_one_writer:
+            return 0
+        number = self._ids.get(name)
+        return None if number is None else number % self._workers
 
     async def _link(self, home: int) -> Link | None:
         link = self._links.get(home)
@@ -172,3 +197,7 @@ class Homes:
 
     def _address(self, number: int) -> str:
         return f"\0duelwise-{self._secret[:8].decode()}-{number}"
+
+
+def _call(question: Question) -> Call:
+    return Call(question.name, question.ticket, question.body, caller=question.caller)

@@ -21,13 +21,15 @@ from duelwise.stream.turns import Turn, begin_turn
 LONGEST_GATHERING = 0.005  # seconds
 
 Outcomes = list[Answer | DuelwiseError]
+Deliver = Callable[[Outcomes | Exception], None]
+"""Is called on the event loop, once: an outcome for each operation, or why there is none."""
 
 
 class Waiting(NamedTuple):
     """The operations of one request."""
 
     operations: Sequence[Operation]
-    outcomes: asyncio.Future[Outcomes]
+    deliver: Deliver
 
 
 class Lane:
@@ -43,16 +45,20 @@ class Lane:
 
     def perform(self, operations: Sequence[Operation]) -> asyncio.Future[Outcomes]:
         """An answer or an error for each operation, once it is durable."""
+        outcomes: asyncio.Future[Outcomes] = asyncio.get_running_loop().create_future()
+        self.submit(operations, lambda got: _settle(outcomes, got))
+        return outcomes
+
+    def submit(self, operations: Sequence[Operation], deliver: Deliver) -> None:
+        """The same for a caller that does not wait; `deliver` must not raise."""
         count = len(operations)
         if self.waiting + count > self._limit:
             raise Overloaded(
                 f"{self.waiting} operations wait for this stream already; at most {self._limit} may."
             )
-        outcomes: asyncio.Future[Outcomes] = asyncio.get_running_loop().create_future()
-        self.queue.append(Waiting(operations, outcomes))
+        self.queue.append(Waiting(operations, deliver))
         self.waiting += count
         self._writer.added(self, count)
-        return outcomes
 
 
 class Group(NamedTuple):
@@ -70,14 +76,19 @@ class Group(NamedTuple):
         start = 0
         for waiting in self.waiting:
             end = start + len(waiting.operations)
-            if not waiting.outcomes.done():  # its client may have gone
-                if isinstance(outcomes, Exception):
-                    waiting.outcomes.set_exception(outcomes)
-                else:
-                    waiting.outcomes.set_result(outcomes[start:end])
+            waiting.deliver(outcomes if isinstance(outcomes, Exception) else outcomes[start:end])
             start = end
         self.lane.waiting -= start
         return start
+
+
+def _settle(future: asyncio.Future[Outcomes], got: Outcomes | Exception) -> None:
+    if future.done():  # its client may have gone
+        return
+    if isinstance(got, Exception):
+        future.set_exception(got)
+    else:
+        future.set_result(got)
 
 
 def take(lane: Lane) -> Group:

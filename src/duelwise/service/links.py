@@ -11,12 +11,13 @@ import asyncio
 import hmac
 import itertools
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
 from duelwise.errors import StorageFailure
-from duelwise.service.problems import Reply
+from duelwise.service.problems import Reply, respond
 
 MOST_BYTES = 64_000_000  # of one frame
 MOST_HELD = 4  # messages sent together: the other process begins with them while this one reads on
@@ -47,7 +48,10 @@ class Answered(msgspec.Struct, array_like=True, gc=False):
     further: dict[str, str]
 
 
+Deliver = Callable[[Reply], None]
 Answerer = Callable[[Question], Coroutine[Any, Any, Reply]]
+Beginner = Callable[[Question, Deliver], bool]
+"""Begins to answer where nothing has to be waited for first; else False."""
 
 
 class Frames(asyncio.Protocol, Generic[T]):
@@ -111,7 +115,7 @@ class Link(Frames[Answered]):
         super().__init__(Answered)
         self._secret = secret
         self._numbers = itertools.count()
-        self._waiting: dict[int, tuple[asyncio.Future[Reply], float]] = {}  # oldest first, with its time
+        self._waiting: dict[int, tuple[Deliver, float]] = {}  # oldest first, with its time
         self._watch: asyncio.TimerHandle | None = None
         self.is_open = True
 
@@ -120,30 +124,34 @@ class Link(Frames[Answered]):
         self.send_frame(self._secret)
         self._look()
 
-    async def ask(self, endpoint: int, name: str, ticket: str, body: bytes, caller: str = "") -> Reply:
+    def ask(
+        self, endpoint: int, name: str, ticket: str, body: bytes, caller: str, deliver: Deliver
+    ) -> None:  # fmt: skip
+        """`deliver` gets the reply, or the one that says that the other process is gone."""
         number = next(self._numbers)
-        loop = asyncio.get_running_loop()
-        reply: asyncio.Future[Reply] = loop.create_future()
-        self._waiting[number] = reply, loop.time()
+        self._waiting[number] = deliver, asyncio.get_running_loop().time()
         self.send(Question(number, endpoint, name, ticket, body, caller))
-        try:
-            return await reply
-        finally:
-            self._waiting.pop(number, None)
+
+    async def answer(self, endpoint: int, name: str, ticket: str, body: bytes, caller: str = "") -> Reply:
+        """The same for one who waits."""
+        reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self.ask(
+            endpoint, name, ticket, body, caller, lambda got: None if reply.done() else reply.set_result(got)
+        )
+        return await reply
 
     def on_message(self, message: Answered) -> None:
-        waiting = self._waiting.get(message.number)
-        if waiting is not None and not waiting[0].done():
-            reply = Reply(message.status, message.body, message.media_type, message.further)
-            waiting[0].set_result(reply)
+        waiting = self._waiting.pop(message.number, None)
+        if waiting is not None:
+            waiting[0](Reply(message.status, message.body, message.media_type, message.further))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
         if self._watch is not None:
             self._watch.cancel()
-        for reply, _ in self._waiting.values():
-            if not reply.done():
-                reply.set_exception(_no_answer())
+        waiting, self._waiting = self._waiting, {}
+        for deliver, _ in waiting.values():
+            deliver(respond(_no_answer()))
 
     def _look(self) -> None:
         """Give up a process that does not answer, such as one that was stopped."""
@@ -158,9 +166,9 @@ class Link(Frames[Answered]):
 class Answering(Frames[Question]):
     """The answering end."""
 
-    def __init__(self, secret: bytes, answer: Answerer, links: set[Answering]) -> None:
+    def __init__(self, secret: bytes, begin: Beginner, answer: Answerer, links: set[Answering]) -> None:
         super().__init__(Question)
-        self._secret, self._answer, self._links = secret, answer, links
+        self._secret, self._begin, self._answer, self._links = secret, begin, answer, links
         self._is_known = False
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -180,13 +188,17 @@ class Answering(Frames[Question]):
             self.close()
 
     def on_message(self, message: Question) -> None:
+        if self._begin(message, partial(self._send_reply, message.number)):
+            return
         task = asyncio.get_running_loop().create_task(self._reply(message))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _reply(self, question: Question) -> None:
-        reply = await self._answer(question)
-        self.send(Answered(question.number, reply.status, reply.body, reply.media_type, dict(reply.further)))
+        self._send_reply(question.number, await self._answer(question))
+
+    def _send_reply(self, number: int, reply: Reply) -> None:
+        self.send(Answered(number, reply.status, reply.body, reply.media_type, dict(reply.further)))
 
 
 def _no_answer() -> StorageFailure:

@@ -44,6 +44,9 @@ class Call(NamedTuple):
 
 
 Run = Callable[[Call], Coroutine[Any, Any, Reply | Response]]
+Deliver = Callable[[Reply], None]
+Begin = Callable[[Call, Deliver], bool]
+"""Begins without waiting for anything, and hands the reply over when it is there; False: it would have to wait."""
 
 
 class Endpoint(NamedTuple):
@@ -63,6 +66,7 @@ class Endpoint(NamedTuple):
     filtered: bool = False  # the answer holds only what the key may see
     at_home: bool = False  # the process that decides for the stream answers
     query: Sequence[str] = ()  # parameters behind a question mark; they come where a body would
+    begin: Begin | None = None  # the same as `run`, for those who can go the short way (express.py)
 
 
 Perform = Callable[[Endpoint, Call], Coroutine[Any, Any, Reply | Response]]
@@ -81,23 +85,39 @@ def json_reply(content: object, status: int = 200) -> Reply:
     return Reply(status, encode(content))
 
 
+class Room:
+    """For bodies, taken before they are read, so that many large ones cannot fill the memory."""
+
+    def __init__(self) -> None:
+        self._held = 0
+
+    def hold(self, size: int) -> None:
+        if self._held + size > MOST_BYTES_HELD:
+            raise Overloaded(f"{self._held} bytes of other requests are being held; try again in a moment.")
+        self._held += size
+
+    def free(self, size: int) -> None:
+        self._held -= size
+
+
 class Table:
     """All endpoints. Parameters stand in the third and fifth segment: /v1/streams/{name}/tickets/{ticket}."""
 
     def __init__(
-        self, app: ASGIApp, *, endpoints: Iterable[Endpoint], guard: Guard, perform: Perform, body_limit: int
-    ) -> None:
+        self, app: ASGIApp, *, endpoints: Iterable[Endpoint], guard: Guard, perform: Perform, body_limit: int,
+        room: Room,
+    ) -> None:  # fmt: skip
         self._app, self._guard, self._perform, self._body_limit = app, guard, perform, body_limit
-        self._held = 0
+        self._room = room
         self._places: dict[tuple[str, ...], dict[str, Endpoint]] = {}
         for endpoint in endpoints:
-            place = self._places.setdefault(_pattern(endpoint.path.split("/")), {})
+            place = self._places.setdefault(pattern_of(endpoint.path.split("/")), {})
             place[endpoint.method] = endpoint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"] if scope["type"] == "http" else ""
         segments = path.removeprefix(scope.get("root_path", "")).split("/")
-        place = self._places.get(_pattern(segments))
+        place = self._places.get(pattern_of(segments))
         if place is None:
             await self._app(scope, receive, send)
             return
@@ -148,23 +168,16 @@ class Table:
         if endpoint.body is None or (endpoint.body_optional and _has_no_body(headers)):
             asked = scope["query_string"] if endpoint.query else b""
             return await self._perform(endpoint, Call(name, ticket, asked, key, caller))
-        held = self._hold(headers)
+        announced = headers.get(b"content-length", b"")
+        size = int(announced[:20]) if announced.isdigit() else self._body_limit
+        size = min(size, self._body_limit)
+        self._room.hold(size)
         try:
             body = await read_body(receive, headers, self._body_limit)
             scope[READ] = True
             return await self._perform(endpoint, Call(name, ticket, body, key, caller))
         finally:
-            self._held -= held
-
-    def _hold(self, headers: dict[bytes, bytes]) -> int:
-        """Room for a body before it is read, so that many large ones cannot fill the memory."""
-        announced = headers.get(b"content-length", b"")
-        size = int(announced[:20]) if announced.isdigit() else self._body_limit
-        size = min(size, self._body_limit)
-        if self._held + size > MOST_BYTES_HELD:
-            raise Overloaded(f"{self._held} bytes of other requests are being held; try again in a moment.")
-        self._held += size
-        return size
+            self._room.free(size)
 
 
 def _closing(reply: Reply, scope: Scope) -> Reply:
@@ -174,7 +187,7 @@ def _closing(reply: Reply, scope: Scope) -> Reply:
     return reply._replace(further={**reply.further, "connection": "close"})
 
 
-def _pattern(segments: Sequence[str]) -> tuple[str, ...]:
+def pattern_of(segments: Sequence[str]) -> tuple[str, ...]:
     """The segments of a path (the first is empty) with the parameters left out."""
     if len(segments) < 4:
         return tuple(segments)

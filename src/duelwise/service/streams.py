@@ -53,10 +53,12 @@ class OpenStreams:
 
     async def lane(self, name: str) -> Lane:
         """The lane of a stream; an unknown name is an error."""
+        return self.open_lane(name) or self._lane_of(name, await self.run(lambda: self._opened(name)))
+
+    def open_lane(self, name: str) -> Lane | None:
+        """The lane of a stream that is open; waits for nothing."""
         stream = self._registry.ready(name)
-        if stream is None:
-            stream = await self.run(lambda: self._opened(name))
-        return self._lane_of(name, stream)
+        return None if stream is None else self._lane_of(name, stream)
 
     async def create(self, name: str, settings: StreamSettings) -> tuple[Lane, bool]:
         """The lane of a stream with these settings, and whether it is new."""

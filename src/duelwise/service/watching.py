@@ -20,15 +20,47 @@ _SANE = re.compile(rb"[A-Za-z0-9._-]{1,100}")
 log = logging.getLogger("duelwise.service")
 
 
-class Watching:
-    """A request keeps the id that it brings, or gets one; the answer says it."""
+class Watch:
+    """A request keeps the id that it brings, or gets one; the answer says it. What was answered is counted."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app, self._metrics = app, metrics
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
         self._numbers = itertools.count(1)
         self._quiet_until = 0.0
         self._unsaid = 0  # refusals since the last line
         self._start = secrets.token_hex(4)  # tells the processes of one service apart
+
+    def id_of(self, brought: bytes | None) -> bytes:
+        if brought is not None and _SANE.fullmatch(brought):
+            return brought
+        return f"{self._start}-{next(self._numbers)}".encode()
+
+    def answered(self, method: str, path: str, route: str, status: int, seconds: float, id: bytes) -> None:
+        self._metrics.answered(route, status, seconds)
+        if status >= 500 and route != READY:
+            self._complain(method, path, status, seconds, id)
+
+    def _complain(self, method: str, path: str, status: int, seconds: float, id: bytes) -> None:
+        """A line for each fault; refusals under load come by the thousand, and get a line a second."""
+        now = time.monotonic()
+        if status == 503 and now < self._quiet_until:
+            self._unsaid += 1
+            return
+        log.warning(
+            "%s %s was answered with %d", method, path[:200], status,
+            extra={
+                "request_id": id.decode(), "status": status, "seconds": round(seconds, 4),
+                "unsaid": self._unsaid or None,
+            },
+        )  # fmt: skip
+        self._quiet_until, self._unsaid = now + 1.0, 0
+
+
+class Watching:
+    """The watch as a middleware."""
+
+    def __init__(self, app: ASGIApp, watch: Watch) -> None:
+        self._app, self._watch = app, watch
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -36,7 +68,7 @@ class Watching:
             return
         began = time.perf_counter()
         status = 499  # the caller hung up before there was an answer
-        id = self._id_of(scope)
+        id = self._watch.id_of(dict(scope["headers"]).get(HEADER))
 
         async def noting(message: Message) -> None:
             nonlocal status
@@ -49,28 +81,5 @@ class Watching:
         try:
             await self._app(scope, receive, noting)
         finally:
-            seconds = time.perf_counter() - began
-            self._metrics.answered(scope.get(ROUTE, "other"), status, seconds)
-            if status >= 500 and scope.get(ROUTE) != READY:
-                self._complain(scope, status, seconds)
-
-    def _complain(self, scope: Scope, status: int, seconds: float) -> None:
-        """A line for each fault; refusals under load come by the thousand, and get a line a second."""
-        now = time.monotonic()
-        if status == 503 and now < self._quiet_until:
-            self._unsaid += 1
-            return
-        log.warning(
-            "%s %s was answered with %d", scope["method"], scope["path"][:200], status,
-            extra={
-                "request_id": scope[REQUEST_ID], "status": status, "seconds": round(seconds, 4),
-                "unsaid": self._unsaid or None,
-            },
-        )  # fmt: skip
-        self._quiet_until, self._unsaid = now + 1.0, 0
-
-    def _id_of(self, scope: Scope) -> bytes:
-        for name, value in scope["headers"]:
-            if name == HEADER and _SANE.fullmatch(value):
-                return value
-        return f"{self._start}-{next(self._numbers)}".encode()
+            route, seconds = scope.get(ROUTE, "other"), time.perf_counter() - began
+            self._watch.answered(scope["method"], scope["path"], route, status, seconds, id)

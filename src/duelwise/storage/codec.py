@@ -33,12 +33,12 @@ _KINDS = "biuf"  # booleans, integers, floats: what raw bytes can hold exactly
 
 
 @cache
-def _stored(dtype: AnyDtype) -> tuple[AnyDtype, str]:
-    """How arrays of this kind are written, and the name of that."""
+def _stored(dtype: AnyDtype) -> tuple[AnyDtype | None, str]:
+    """How arrays of this kind are written, None: as they are, and the name of that."""
     if dtype.kind not in _KINDS:
         raise TypeError(f"An array has dtype {dtype}; only numbers and booleans are stored.")
     stored = dtype.newbyteorder("<")
-    return stored, stored.str
+    return None if stored == dtype else stored, stored.str
 
 
 def pack(fields: Mapping[str, JSON], arrays: Mapping[str, AnyArray]) -> bytes:
@@ -48,7 +48,7 @@ def pack(fields: Mapping[str, JSON], arrays: Mapping[str, AnyArray]) -> bytes:
     for name, array in arrays.items():
         stored, kind = _stored(array.dtype)
         shapes.append((name, kind, array.shape))
-        parts.append(array.astype(stored, copy=False).tobytes())
+        parts.append(array.tobytes() if stored is None else array.astype(stored).tobytes())
     parts[1] = _ENCODER.encode((fields, shapes))
     parts[0] = _PREFIX.pack(MAGIC, VERSION, 0, len(parts[1]))
     return b"".join(parts)

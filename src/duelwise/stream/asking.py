@@ -17,6 +17,9 @@ from duelwise.stream.transaction import Transaction, receipt_of
 from duelwise.types import Array, IntArray
 
 
+NOTHING_TO_KNOW = np.zeros((2, 0))
+
+
 class Asking:
     """New duels in a transaction."""
 
@@ -60,9 +63,7 @@ class Asking:
             wanted=None if wanted == 1 else wanted,
         )
         self._record.append_asked(asked, ask.event_id)
-        return duel_of(asked, repeated=False)._replace(
-            clamped=self._clamped(choice.offer.beyond[0, columns:])
-        )
+        return duel_of(asked, repeated=False, clamped=self._clamped(choice.offer.beyond[0, columns:]))
 
     def import_past(self, duel: Import) -> Receipt:
         """Record a duel that was decided elsewhere, with its vote."""
@@ -114,8 +115,11 @@ class Asking:
 
     def _clamped(self, beyond: IntArray) -> tuple[str, ...]:
         """The features of which some candidate lies beyond the range: how many do (dx,)."""
+        counts: list[int] = beyond.tolist()
+        if not any(counts):
+            return ()
         names = self._record.settings.context_names
-        return tuple(names[feature] for feature in np.flatnonzero(beyond).tolist())
+        return tuple(name for name, count in zip(names, counts, strict=True) if count)
 
     def _offered(self, ask: Ask) -> CandidateSet:
         """Candidates as given, or those of the catalogue."""
@@ -133,7 +137,7 @@ class Asking:
     def _known_at_once(self, offered: CandidateSet, arms: IntArray) -> Array | None:
         """(2, dy) where nothing is left to become known of the two."""
         if self._record.settings.post_dim == 0:
-            return np.zeros((2, 0))
+            return NOTHING_TO_KNOW
         if offered.y is None or offered.known is None or not offered.known[arms].all():
             return None
         return offered.y[arms]

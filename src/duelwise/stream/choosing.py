@@ -13,7 +13,11 @@ from duelwise.learning.scaling import Offer
 from duelwise.randomness import RoundDraws
 from duelwise.stream.folding import Folded
 from duelwise.stream.settings import StreamSettings
-from duelwise.types import Array, BoolArray, Duel, IntArray
+from duelwise.types import Array, BoolArray, IntArray
+
+
+Pair = tuple[IntArray, Array]
+"""Two arms (2,) and what is expected of them (2, dy)."""
 
 
 class Choice(NamedTuple):
@@ -50,29 +54,29 @@ class Chooser:
         """A pair of two different candidates."""
         x, offer = offered.x, folded.measure(offered.x)
         side, chance, one, other = self._draws.at(round)[0].tolist()
+        chosen = self._settling(folded, offered, offer) if self._settles else _sound_choice(folded, offer)
+        if chosen is not None and self._share == 0:
+            return Choice(offer, *chosen, side < 0.5, None)
         count = len(x)
         pairs = count * (count - 1) / 2  # each is drawn alike
         first = int(one * count)
         drawn = np.array([first, (first + 1 + int(other * (count - 1))) % count])
-        chosen = self._settling(folded, offered, offer) if self._settles else _sound_choice(folded, offer)
         if chosen is None:
             probability = 1 / pairs if self._share else None
             return Choice(
                 offer, drawn, folded.predict(x[None])[0, drawn], side < 0.5, probability, fallback=True
             )
-        arms, predicted = chosen.arms[0], chosen.predicted[0]
-        if self._share == 0:
-            return Choice(offer, arms, predicted, side < 0.5, None)
+        arms, predicted = chosen
         if chance < self._share and set(drawn.tolist()) != set(arms.tolist()):
             return Choice(offer, drawn, folded.predict(x[None])[0, drawn], side < 0.5, self._share / pairs)
         return Choice(offer, arms, predicted, side < 0.5, 1 - self._share + self._share / pairs)
 
-    def _settling(self, folded: Folded, offered: Choices, offer: Offer) -> Duel:
+    def _settling(self, folded: Folded, offered: Choices, offer: Offer) -> Pair:
         """The pair that helps most to settle who is best."""
         predicted = folded.inputs.predict_units(offer.units)[0]
         z = beside(offer.x[0], offered.expected(predicted))
         arms = folded.believing.settling_pair(z, folded.duels.differences(MOST_AHEAD), top=self._top)
-        return Duel(folded.learner.round, arms[None], offered.x[None, arms], predicted[None, arms])
+        return arms, predicted[arms]
 
 
 def beside(x: Array, y: Array) -> Array:
@@ -80,12 +84,10 @@ def beside(x: Array, y: Array) -> Array:
     return np.concatenate((x, y), axis=1) if y.shape[1] else x
 
 
-def _sound_choice(folded: Folded, offer: Offer) -> Duel | None:
+def _sound_choice(folded: Folded, offer: Offer) -> Pair | None:
     """The learner's choice; None where numbers beyond all bounds have left it without one."""
     try:
-        chosen = folded.inputs.choose_from(offer)
+        arms, predicted = folded.inputs.pick(offer)
     except CannotChoose:
         return None
-    state = folded.learner
-    known = (chosen.predicted, state.theta, state.served_geometry.inverse, state.arrived_geometry.inverse)
-    return chosen if all(map(all_finite, known)) else None
+    return (arms[0], predicted[0]) if folded.learner.is_sound and all_finite(predicted) else None

@@ -58,7 +58,7 @@ class Folded:
     """The learner and the ledger after event `seq`."""
 
     def __init__(self, settings: StreamSettings, *, leaving_out: LeftOut = NOTHING_LEFT_OUT) -> None:
-        self.settings = settings
+        self.settings, self._sides = settings, settings.sides
         self.inputs: ScaledLearner = settings.start_scaled()
         self.believing = Believing(settings.model_dim)
         self.duels = OpenDuels(settings)
@@ -91,7 +91,7 @@ class Folded:
         kept, ranges = self._measured, self.inputs.ranges
         if kept is not None and kept[0] is x and kept[1] is ranges:
             return kept[2]
-        offer = self.inputs.measure(self.settings.sides.unshown(x)[None])
+        offer = self.inputs.measure(self._sides.unshown(x)[None])
         if len(x) >= KEPT_FROM:
             self._measured = x, ranges, offer
         return offer
@@ -172,7 +172,7 @@ class Folded:
         if asked.round in self._unserved:
             self._serve_nothing(asked.round)
             return
-        sides = self.settings.sides
+        sides = self._sides
         offered = None if asked.bounds is None else sides.unshown(asked.bounds)
         x = sides.shown(asked.x, swapped=asked.swapped)
         self._gathered.serve(asked.round, asked.arms, x, asked.predicted, offered, asked.wanted or 1)

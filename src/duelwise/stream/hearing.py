@@ -62,10 +62,10 @@ class Hearing:
         if outcome is None:
             return receipt_of(self._record.advance(ticket, Skipped(ticket.round, tell.source)))
         ticket = self._record.advance(ticket, Told(ticket.round, outcome, tell.source))
-        told = receipt_of(ticket)._replace(vote=str(ticket.told_seq))
+        vote = str(ticket.told_seq)
         if ticket.state == "voted" and self._waited_enough(ticket):
-            return told._replace(state=self._impute(ticket).state)
-        return told
+            ticket = self._impute(ticket)
+        return Receipt(tell.ticket, ticket.state, changed=True, vote=vote)
 
     def impute_overdue(self, *, asked_before: float, limit: int) -> int:
         """Learn from votes whose context did not come in time, oldest first; returns how many looked at."""

@@ -123,8 +123,7 @@ class Ledger:
                 "follow what was recorded before. `repair` sets the row aside.",
                 seq=recorded.seq,
             )
-        if ticket is None:
-            assert isinstance(event, Asked)
+        if isinstance(event, Asked):
             self.waiting[event.round] = Waiting(at, event.swapped, state, event.wanted or 1)
             self.counts[state] += 1
             self.rounds += 1
@@ -133,11 +132,12 @@ class Ledger:
             return None
         if isinstance(event, Told):
             self._told(event, at)
-        elif not isinstance(event, Observed | Imputed):
+            return self._move(event.round, state, heard=1)
+        if not isinstance(event, Observed | Imputed):
             self.voted_sources.pop(event.round, None)
         if isinstance(event, Retracted):
             self.retracted_at, self.retracting = at, event.more
-            self._heard(event.round, -1)
+            return self._move(event.round, state, heard=-1)
         return self._move(event.round, state)
 
     def _take_note(self, event: Event, at: float) -> None:
@@ -151,15 +151,8 @@ class Ledger:
             self.rounds += 1
             self.first_on_left += 1
 
-    def _heard(self, round: int, more: int) -> None:
-        ticket = self.waiting.get(round)
-        if ticket is not None:
-            asked_at, swapped, state, wanted, heard = ticket
-            self.waiting[round] = Waiting(asked_at, swapped, state, wanted, max(0, heard + more))
-
     def _told(self, told: Told, at: float) -> None:
         ticket = self.waiting[told.round]
-        self._heard(told.round, 1)
         self.delays[_delay_bin(at - ticket.asked_at)] += 1
         self.wins[winner_of(told.outcome, swapped=ticket.swapped)] += 1
         if told.source is not None:
@@ -182,15 +175,15 @@ class Ledger:
         if source is not None:
             self._credit(source, weight)
 
-    def _move(self, round: int, state: str) -> str:
-        """An open ticket keeps its place, so that the first is the one asked first."""
+    def _move(self, round: int, state: str, *, heard: int = 0) -> str:
+        """An open ticket keeps its place, so that the first is the one asked first; it has heard votes more."""
         ticket = self.waiting.get(round)
         before = "told" if ticket is None else ticket.state
         self.counts[before] -= 1
         self.counts[state] += 1
         if state in OPEN_STATES and ticket is not None:
-            asked_at, swapped, _, wanted, heard = ticket
-            self.waiting[round] = Waiting(asked_at, swapped, state, wanted, heard)
+            asked_at, swapped, _, wanted, before_it = ticket
+            self.waiting[round] = Waiting(asked_at, swapped, state, wanted, max(0, before_it + heard))
         elif ticket is not None:
             del self.waiting[round]
         return before

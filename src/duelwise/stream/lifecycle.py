@@ -22,8 +22,8 @@ STATES = cast("tuple[State, ...]", get_args(State))
 Winner = Literal["left", "right", "tie", "skip"]
 WINNERS = cast("tuple[Winner, ...]", get_args(Winner))
 
-_LIFE: dict[type[Event], dict[str | None, State]] = {
-    Asked: {None: "asked"},
+_LIFE: dict[type[Event], dict[str, State]] = {
+    Asked: {},  # the first step
     Observed: {"asked": "observed", "voted": "told"},
     Imputed: {"asked": "observed", "voted": "told"},
     Told: {"asked": "voted", "observed": "told"},
@@ -49,7 +49,7 @@ class Ticket(Protocol):
     def heard(self) -> int: ...  # votes that count
 
 
-LATE_CONTEXT: dict[str | None, State] = {"skipped": "skipped", "told": "told", "observed": "observed"}
+LATE_CONTEXT: dict[str, State] = {"skipped": "skipped", "told": "told", "observed": "observed"}
 """Where a duel waits for no context any more, what comes still teaches φ̂."""
 
 
@@ -58,13 +58,12 @@ def transition(ticket: Ticket | None, event: Event) -> State | None:
 
     None stands for a ticket that was not given out yet.
     """
-    life = _LIFE[type(event)]
-    if isinstance(event, Observed) and event.x is not None:
-        life = LATE_CONTEXT
-    after = life.get(None if ticket is None else ticket.state)
     if ticket is None:
-        at_once = isinstance(event, Asked) and event.y is not None
-        return "observed" if after == "asked" and at_once else after
+        if not isinstance(event, Asked):
+            return None
+        return "asked" if event.y is None else "observed"
+    life = LATE_CONTEXT if isinstance(event, Observed) and event.x is not None else _LIFE[type(event)]
+    after = life.get(ticket.state)
     if after is not None and _is_a_part(ticket, event):
         return cast("State", ticket.state)
     if isinstance(event, Expired) and ticket.state == "observed" and ticket.heard:
@@ -74,10 +73,10 @@ def transition(ticket: Ticket | None, event: Event) -> State | None:
 
 def _is_a_part(ticket: Ticket, event: Event) -> bool:
     """Whether more of the same kind is still waited for, or left."""
+    if isinstance(event, Told):
+        return ticket.wanted > 1 and ticket.heard + 1 < ticket.wanted
     if isinstance(event, Observed):
         return bool(np.isnan(event.y).any())
-    if isinstance(event, Told):
-        return ticket.heard + 1 < ticket.wanted
     if isinstance(event, Skipped):
         return ticket.wanted > 1  # one rater will not say; others may
     return isinstance(event, Retracted) and event.vote is not None

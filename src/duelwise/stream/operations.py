@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from duelwise.storage import JSON
@@ -66,8 +65,7 @@ class Import(NamedTuple):
 Operation = Ask | Observe | Tell | Retract | Import
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(NamedTuple):
     """One of the two that are shown."""
 
     id: str | None

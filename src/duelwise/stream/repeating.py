@@ -14,12 +14,15 @@ from duelwise.stream.operations import Duel, Side
 from duelwise.types import Array
 
 
-def duel_of(asked: Asked, *, repeated: bool) -> Duel:
+def duel_of(asked: Asked, *, repeated: bool, clamped: tuple[str, ...] = ()) -> Duel:
     """The answer that an `asked` event stands for."""
-    first, second = (Side(None if asked.ids is None else asked.ids[i], int(asked.arms[i])) for i in range(2))
+    ids, (one, other) = asked.ids or (None, None), asked.arms.tolist()
+    first, second = Side(ids[0], one), Side(ids[1], other)
     left, right = (second, first) if asked.swapped else (first, second)
     ticket = tickets.write(asked.round, asked.tag)
-    return Duel(ticket, left, right, asked.model_version, asked.probability, repeated, asked.fallback)
+    return Duel(
+        ticket, left, right, asked.model_version, asked.probability, repeated, asked.fallback, clamped
+    )  # fmt: skip
 
 
 def digest_of(*parts: Array | str) -> str:

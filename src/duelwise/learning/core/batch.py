@@ -305,6 +305,16 @@ def look(core: Core, round: int) -> tuple[int, int, IntArray, Array, Array, Arra
     return verdict, at, arms, dz, weight, leverage
 
 
+@compiled
+def is_sound(core: Core) -> bool:
+    """Whether Θ̂ and both geometries' inverses are finite, in every run."""
+    fit, served = core.fit, core.served
+    sound = is_finite(fit.theta)
+    for r in range(fit.theta.shape[0]):
+        sound = sound and is_finite(served.inverse[r]) and is_finite(fit.arrived.inverse[r])
+    return sound
+
+
 def all_finite(values: Array) -> bool:
     """Whether no value is NaN or infinite: an array of any shape."""
     return is_finite(values.reshape(1, -1))

@@ -80,7 +80,7 @@ class ScaledLearner:
         self.asks, self.next_due = 0, 1
         self.clamped: IntArray = np.zeros((self.runs, len(learned)), np.int64)
         self._history = RawHistory(runs=self.runs, context_dim=self.context_dim, post_dim=self.post_dim)
-        self._recent_offers: deque[Array] = deque(maxlen=RECENT)  # (R, 2, dx) each
+        self._recent_offers: deque[Array] = deque(maxlen=RECENT)  # (R, 2, dx) each: bounds, or the pair
         self._recent_contexts: deque[Array] = deque(maxlen=RECENT)  # (R, 2, dy) each
         self._set(ranges)
 
@@ -117,9 +117,14 @@ class ScaledLearner:
 
     def choose_from(self, offer: Offer) -> Duel:
         """The same of candidates that were measured before."""
+        arms, predicted = self.pick(offer)
+        pair = offer.x[np.arange(self.runs)[:, None], arms]
+        return Duel(self.round, arms, pair, predicted, offer.bounds)
+
+    def pick(self, offer: Offer) -> tuple[IntArray, Array]:
+        """Which two, (R, 2), and what φ̂ expects of them, (R, 2, dy) in raw numbers."""
         chosen = self.learner.choose(offer.units)
-        pair = offer.x[np.arange(self.runs)[:, None], chosen.arms]
-        return Duel(chosen.round, chosen.arms, pair, self._y.raw(chosen.predicted), offer.bounds)
+        return chosen.arms, self._y.raw(chosen.predicted) if self.post_dim else chosen.predicted
 
     def predict(self, x: Array) -> Array:
         """What φ̂ expects of raw x (R, K, dx), in raw numbers; the centre where it expects no number."""
@@ -200,11 +205,9 @@ class ScaledLearner:
 
     def _remember(self, gathered: Gathered) -> None:
         """What a wider range will be judged by: only the latest is kept."""
-        held, duels, contexts = gathered.events, *gathered.events.counts[1:3].tolist()
-        if duels:
-            rows = slice(max(0, duels - RECENT), duels)
-            for offered, spanned in zip(gathered.offers[rows], spread(held.x[rows]), strict=True):
-                self._recent_offers.append(spanned[None] if offered is None else offered[None])
+        held, contexts = gathered.events, int(gathered.events.counts[2])
+        for row, offered in enumerate(gathered.offers):
+            self._recent_offers.append((held.x[row].copy() if offered is None else offered)[None])
         for y in held.y[max(0, contexts - RECENT) : contexts] if self.post_dim else ():
             self._recent_contexts.append(np.stack((np.fmin(y[0], y[1]), np.fmax(y[0], y[1])))[None])
 
@@ -252,13 +255,18 @@ class ScaledLearner:
         if not self.due_now:
             return None
         if self.settled:
-            offers = stacked(self._recent_offers, (self.runs, 2, self.context_dim))
+            offers = self._offers()
             contexts = stacked(self._recent_contexts, (self.runs, 2, self.post_dim))
             return Ranging(widened(self.ranges, self.learned, offers, contexts), settled=True)
         offers, contexts = self._history.offers(), self._history.contexts()
         enough = self.asks >= LEARNING_ASKS and len(contexts) >= (LEARNING_CONTEXTS if self.post_dim else 0)
         ranges = estimated(self.ranges, self.learned, offers, contexts)
         return Ranging(ranges, settled=enough or self._is_full or self.asks >= LONGEST_ASKS)
+
+    def _offers(self) -> Array:
+        """(n, R, 2, dx) least and greatest of the latest offers; where none was noted, of the pair."""
+        offers = stacked(self._recent_offers, (self.runs, 2, self.context_dim))
+        return np.stack((offers.min(axis=2), offers.max(axis=2)), axis=2)
 
     def rescale(self, ranging: Ranging) -> None:
         """Go over to other ranges: fold all again while they are learned, later only move the bounds."""
@@ -281,7 +289,7 @@ class ScaledLearner:
         counts = np.array([self.asks, self.next_due, self.settled], np.int64)
         own = self.ranges._asdict() | {
             "counts": counts, "clamped": self.clamped,
-            "recent_offers": stacked(self._recent_offers, (self.runs, 2, self.context_dim)),
+            "recent_offers": self._offers(),
             "recent_contexts": stacked(self._recent_contexts, (self.runs, 2, self.post_dim)),
         }  # fmt: skip
         own |= {f"history.{name}": array for name, array in self._history.snapshot().items()}

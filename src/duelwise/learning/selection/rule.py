@@ -83,6 +83,12 @@ class Perturbed(Protocol):
     ) -> Array: ...  # (R, K), or as many as it needs
 
 
+def draws_noise(rule: Selection) -> bool:
+    """Whether the rule adds noise; one that hands over to another, `then`, adds that one's."""
+    then = getattr(rule, "then", None)
+    return hasattr(rule, "perturbation") if then is None else draws_noise(then)
+
+
 def noise_of(rule: Selection, noise: Noise, rounds: Sequence[int], arms: int) -> Array:
     """(rounds, R, K) what the rule has drawn for these rounds; silence where it draws nothing."""
     if not hasattr(rule, "perturbation"):

@@ -1,0 +1,133 @@
+"""The short way of the usual request: an ask, an observe or a tell that is small and whole.
+
+It passes no middleware and needs no task: what the protocol has read is decoded and put in line for the next
+transaction, and the reply is written when that is durable. A request that would have to wait for anything
+else, or that is unusual in any way, goes through the application as every other one does; so does all of them
+once a middleware is added.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
+
+from duelwise.errors import DuelwiseError, Overloaded, Unauthorised
+from duelwise.service.auth import Guard
+from duelwise.service.decoding import LARGE
+from duelwise.service.problems import JSON_TYPE, Reply, respond
+from duelwise.service.routes import Call, Deliver, Endpoint, Room, pattern_of
+from duelwise.service.watching import HEADER, Watch
+
+Begin = Callable[[Endpoint, Call, Deliver], bool]
+
+
+class Nothing:
+    """Who would be told of a message, if anybody waited for it."""
+
+    def set(self) -> None:
+        pass
+
+
+class Direct:
+    """One request on the short way; to uvicorn's protocol it is a cycle like its own."""
+
+    message_event = Nothing()
+
+    def __init__(
+        self, express: Express, protocol: Any, endpoint: Endpoint, path: str, segments: list[str],
+        headers: dict[bytes, bytes], size: int,
+    ) -> None:  # fmt: skip
+        self._express, self._protocol = express, protocol
+        self.endpoint, self.path, self.segments = endpoint, path, segments
+        self.headers, self.size = headers, size
+        self.began = time.perf_counter()
+        self.body = b""
+        self.response_complete = self.disconnected = False
+        self.keep_alive = True
+
+    def begin(self) -> bool:
+        """Everything has been read. False: it has to go the long way."""
+        return self._express.begin(self)
+
+    def give_back(self) -> None:
+        """It goes no further here."""
+        self._express.room.free(self.size)
+
+    @property
+    def address(self) -> str:
+        client = self._protocol.client
+        return client[0] if client else ""
+
+    def reply(self, reply: Reply) -> None:
+        """Write the answer in one piece, with the headers that the application would give it."""
+        express, protocol, body = self._express, self._protocol, reply.body
+        id = express.watch.id_of(self.headers.get(HEADER))
+        seconds = time.perf_counter() - self.began
+        express.watch.answered("POST", self.path, self.endpoint.path, reply.status, seconds, id)
+        express.room.free(self.size)
+        self.response_complete = True
+        if protocol.transport.is_closing():
+            return
+        head = b"%bcontent-type: %b\r\ncontent-length: %d\r\n" % (
+            STATUS_LINE[reply.status], reply.media_type.encode(), len(body),
+        )  # fmt: skip
+        for name, value in reply.further.items():
+            head += f"{name.lower()}: {value}\r\n".encode("latin-1")
+        if not self.keep_alive:
+            head += b"connection: close\r\n"
+        protocol.transport.write(b"%bx-request-id: %b\r\n\r\n%b" % (head, id, body))
+        if not self.keep_alive:
+            protocol.transport.close()
+        protocol.on_response_complete()
+
+
+class Express:
+    """Finds who may go the short way."""
+
+    def __init__(
+        self, endpoints: Iterable[Endpoint], guard: Guard, begin: Begin, watch: Watch, room: Room
+    ) -> None:
+        self._guard, self._begin = guard, begin
+        self.watch, self.room = watch, room
+        self._places = {
+            pattern_of(one.path.split("/")): one
+            for one in endpoints
+            if one.begin is not None and one.method == "POST"
+        }
+
+    def take(self, protocol: Any, path: str, headers: list[tuple[bytes, bytes]]) -> Direct | None:
+        """A POST whose headers have been read; None: it goes the long way."""
+        segments = path.split("/")
+        endpoint = self._places.get(pattern_of(segments))
+        if endpoint is None or "?" in path:
+            return None
+        given = dict(headers)
+        length = given.get(b"content-length", b"")
+        if not length.isdigit() or len(length) > 6 or given.get(b"content-type") != JSON_TYPE.encode():
+            return None
+        size = int(length)
+        if size > LARGE or b"transfer-encoding" in given:
+            return None
+        try:
+            self.room.hold(size)
+        except Overloaded:
+            return None
+        return Direct(self, protocol, endpoint, path, segments, given, size)
+
+    def begin(self, direct: Direct) -> bool:
+        endpoint, segments = direct.endpoint, direct.segments
+        name, ticket = segments[3], segments[5] if len(segments) > 5 else ""
+        if not self._guard.is_fresh or endpoint.role is None:
+            return False
+        try:
+            key = self._guard.check_known(direct.address, direct.headers, endpoint.role, name)
+        except Unauthorised:
+            return False
+        except DuelwiseError as error:
+            direct.reply(respond(error))
+            return True
+        caller = "" if key is None else key.name
+        return self._begin(endpoint, Call(name, ticket, direct.body, key, caller), direct.reply)
