@@ -154,7 +154,7 @@ def test_a_transaction_that_fails_takes_its_reservations_back(
         raise InvalidInput("no room")
 
     with monkeypatch.context() as patched:
-        patched.setattr("duelwise.storage.writer.Writer.flush", fail)
+        patched.setattr("duelwise.storage.writer.Writer.commit", fail)
         with pytest.raises(InvalidInput):
             stream.run([Ask(offered), Ask(offered), Ask(offered)])
     assert stream.snapshot_state() == before

@@ -157,7 +157,7 @@ def test_a_failing_database_changes_nothing_in_memory(
 ) -> None:
     vote(stream, rng)
     before = stream.snapshot_state()
-    monkeypatch.setattr("duelwise.storage.writer.Writer.flush", _fail)
+    monkeypatch.setattr("duelwise.storage.writer.Writer.commit", _fail)
     with pytest.raises(StorageFailure):
         stream.ask(candidates(rng))
     monkeypatch.undo()

@@ -98,7 +98,7 @@ class Guard:
     def check_known(
         self, address: str, headers: Headers, role: Role, stream: str | None, *, filtered: bool = False
     ) -> KeyRow | None:
-        """The same by the keys as they were read last, at once: whoever shows a wrong key must be made to wait."""
+        """The same by the keys as they were read last. Whoever shows a wrong one must be made to wait."""
         key = self._key_of(address, headers)
         self._rates.count(address if key is None else f"key {key.name}")
         if key is None:

@@ -107,7 +107,7 @@ class GuardedProtocol(HttpToolsProtocol):
             on_response=self.on_response_complete,
         )  # fmt: skip
         if body is not None:
-            self.cycle.body, self.cycle.more_body = body, False
+            self.cycle.body, self.cycle.more_body = bytearray(body), False
             self.cycle.message_event.set()
         self._start_asgi_task(self.cycle, cast("Any", self).app)
 

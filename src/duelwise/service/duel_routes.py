@@ -48,7 +48,7 @@ class Single(NamedTuple):
 class DuelRoutes:
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._ask = Single(ASK_BODY, lambda call, body, lane: self._ask_of(body, lane), 201)
+        self._ask = Single(ASK_BODY, self._asked, 201)
 
     def endpoints(self) -> list[Endpoint]:
         one, ticket = "/v1/streams/{name}", "/v1/streams/{name}/tickets/{ticket}"
@@ -60,7 +60,8 @@ class DuelRoutes:
                      body=schemas.BatchBody, at_home=True),
             Endpoint("GET", ticket, self.show, "read", schemas.TicketAnswer, LOOK, at_home=True),
             Endpoint("POST", ticket + "/observe", self.observe, "write", schemas.ReceiptAnswer,
-                     about_ticket, body=schemas.ObserveBody, at_home=True, begin=partial(self._begin, OBSERVE)),
+                     about_ticket, body=schemas.ObserveBody, at_home=True,
+                     begin=partial(self._begin, OBSERVE)),
             Endpoint("POST", ticket + "/tell", self.tell, "write", schemas.ReceiptAnswer,
                      about_ticket, body=schemas.TellBody, at_home=True, begin=partial(self._begin, TELL)),
             Endpoint("POST", ticket + "/retract", self.retract, "write", schemas.ReceiptAnswer,
@@ -159,6 +160,9 @@ class DuelRoutes:
         if isinstance(outcome, Duel) and outcome.clamped:
             self._service.metrics.clamped(call.name, outcome.clamped, call.caller)
 
+    def _asked(self, _call: Call, body: schemas.AskBody, lane: Lane) -> Ask:
+        return self._ask_of(body, lane)
+
     def _ask_of(self, body: schemas.AskBody, lane: Lane) -> Ask:
         if body.candidates is UNSET or body.ids is not UNSET or body.group is not UNSET:
             chosen = chosen_of(body.candidates, body.ids, body.group)
@@ -235,6 +239,10 @@ def _refusal(call: Call, error: Exception) -> Reply:
     return respond(error)
 
 
+def _observed(call: Call, body: schemas.ObserveBody, lane: Lane) -> Observe:
+    return _observe_of(call.ticket, body, lane)
+
+
 def _tell_of(call: Call, body: schemas.TellBody, _lane: Lane) -> Tell:
     return Tell(call.ticket, body.winner, body.source)
 
@@ -243,7 +251,7 @@ def _retract_of(call: Call, body: schemas.RetractBody, _lane: Lane) -> Retract:
     return Retract(call.ticket, body.vote, body.source)
 
 
-OBSERVE = Single(OBSERVE_BODY, lambda call, body, lane: _observe_of(call.ticket, body, lane))
+OBSERVE = Single(OBSERVE_BODY, _observed)
 TELL = Single(TELL_BODY, _tell_of)
 RETRACT = Single(RETRACT_BODY, _retract_of)
 

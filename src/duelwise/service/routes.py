@@ -46,7 +46,7 @@ class Call(NamedTuple):
 Run = Callable[[Call], Coroutine[Any, Any, Reply | Response]]
 Deliver = Callable[[Reply], None]
 Begin = Callable[[Call, Deliver], bool]
-"""Begins without waiting for anything, and hands the reply over when it is there; False: it would have to wait."""
+"""Begins at once and hands the reply over when it is there; False: something would have to be waited for."""
 
 
 class Endpoint(NamedTuple):
@@ -89,15 +89,15 @@ class Room:
     """For bodies, taken before they are read, so that many large ones cannot fill the memory."""
 
     def __init__(self) -> None:
-        self._held = 0
+        self.held = 0
 
     def hold(self, size: int) -> None:
-        if self._held + size > MOST_BYTES_HELD:
-            raise Overloaded(f"{self._held} bytes of other requests are being held; try again in a moment.")
-        self._held += size
+        if self.held + size > MOST_BYTES_HELD:
+            raise Overloaded(f"{self.held} bytes of other requests are being held; try again in a moment.")
+        self.held += size
 
     def free(self, size: int) -> None:
-        self._held -= size
+        self.held -= size
 
 
 class Table:

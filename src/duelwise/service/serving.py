@@ -71,7 +71,12 @@ def work(place: Place, number: int) -> None:
     if only_decides(app, number, place.workers):
         uvloop.run(_until_told(app))
         return
-    config = uvicorn.Config(
+    uvicorn.Server(configured(app)).run(sockets=[_listening(place, shared=place.workers > 1)])
+
+
+def configured(app: Application) -> uvicorn.Config:
+    """The server as it runs here."""
+    return uvicorn.Config(
         app,
         loop="uvloop",
         http=GuardedProtocol,
@@ -84,7 +89,6 @@ def work(place: Place, number: int) -> None:
         timeout_keep_alive=int(IDLE_SECONDS),
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    uvicorn.Server(config).run(sockets=[_listening(place, shared=place.workers > 1)])
 
 
 def only_decides(app: Application, number: int, workers: int) -> bool:

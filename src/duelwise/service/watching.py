@@ -21,7 +21,7 @@ log = logging.getLogger("duelwise.service")
 
 
 class Watch:
-    """A request keeps the id that it brings, or gets one; the answer says it. What was answered is counted."""
+    """A request keeps the id that it brings, or gets one; the answer says it. Answers are counted."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics

@@ -42,9 +42,13 @@ class Prepared:
     def execute(self, connection: Sender, row: Row) -> None:
         _send(connection, self._text(connection), row)
 
+    def sent(self, connection: Sender, row: Row) -> DBAPICursor:
+        """The cursor, whose rows can be fetched when it has them: after `pipelined`, or at once."""
+        return _send(connection, self._text(connection), row)
+
     def all(self, connection: Sender, row: Row) -> Sequence[Row]:
         """Every row of the result."""
-        return _send(connection, self._text(connection), row).fetchall()
+        return self.sent(connection, row).fetchall()
 
     def one(self, connection: Sender, row: Row) -> Row:
         """The only row of the result."""
@@ -66,14 +70,19 @@ class ByKeys:
         self._texts: dict[tuple[str, int], str] = {}  # by dialect and number of keys
 
     def rows(self, connection: Sender, row: Row, keys: Sequence[object]) -> list[Row]:
-        found: list[Row] = []
+        """Every row of the result."""
+        return [one for cursor in self.sent(connection, row, keys) for one in cursor.fetchall()]
+
+    def sent(self, connection: Sender, row: Row, keys: Sequence[object]) -> list[DBAPICursor]:
+        """The cursors, whose rows can be fetched when they have them: after `pipelined`, or at once."""
+        cursors: list[DBAPICursor] = []
         for start in range(0, len(keys), MOST_ROWS):
             some = tuple(keys[start : start + MOST_ROWS])
             # Powers of two, as below: the last key stands in for those that are missing.
             count = 1 << (len(some) - 1).bit_length()
             values = (*row, *some, *(some[-1:] * (count - len(some))))
-            found += _send(connection, self._text(connection, count), values).fetchall()
-        return found
+            cursors.append(_send(connection, self._text(connection, count), values))
+        return cursors
 
     def _text(self, connection: Sender, count: int) -> str:
         key = connection.dialect.name, count

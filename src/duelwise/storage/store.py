@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager
 
 import sqlalchemy as sa
@@ -26,14 +26,21 @@ from duelwise.storage.repairing import Repairer, Scanner, SourceEraser
 from duelwise.storage.rows import OPEN_STATES, EventRow, SnapshotRow, StreamRow, TicketRow, snapshot_checksum
 from duelwise.storage.servers import Servers
 from duelwise.storage.stopped import ending_stopped_holders
-from duelwise.storage.writer import READ_CHUNK, Writer, read_events, read_tickets, write_snapshot
+from duelwise.storage.writer import (
+    LOCKED_STREAM,
+    READ_CHUNK,
+    Writer,
+    locked,
+    read_events,
+    read_tickets,
+    write_snapshot,
+)
 
 SNAPSHOTS_KEPT = 3  # the newest is used; older ones in case it is damaged
 
 _stream_columns = [schema.streams.c[name] for name in StreamRow._fields]
 _by_id = sa.select(*_stream_columns).where(schema.streams.c.id == sa.bindparam("of_stream"))
 _STREAM_BY_ID = Prepared(_by_id, ["of_stream"])
-_LOCKED_STREAM = Prepared(_by_id.with_for_update(), ["of_stream"])
 
 
 def open_store(url: str, *, statement_seconds: float = STATEMENT_SECONDS) -> Store:
@@ -146,19 +153,20 @@ class Store:
     # -- the log ------------------------------------------------------------------------
 
     @contextmanager
-    def writing(self, stream_id: int) -> Generator[Writer]:
-        """One transaction with the stream locked; committed when the block ends well."""
+    def writing(self, stream_id: int, rounds: Collection[int] = ()) -> Generator[Writer]:
+        """One transaction with the stream locked; committed when the block ends well.
+
+        Tickets of these rounds are fetched on the way.
+        """
         with told_plainly(), self._engine.connect().execution_options(writes=True) as connection:
             with ending_stopped_holders(connection):
-                row = _LOCKED_STREAM.one(connection, (stream_id,))
-            writer = Writer(connection, StreamRow._make(row))
+                writer = locked(connection, stream_id, rounds)
             yield writer
-            if writer.flush():
-                connection.commit()
+            writer.commit()
 
     def writer(self, connection: Quick, stream_id: int) -> Writer:
         """A writer on one more stream in an open transaction."""
-        return Writer(connection, StreamRow._make(_LOCKED_STREAM.one(connection, (stream_id,))))
+        return locked(connection, stream_id)
 
     @property
     def has_one_writer(self) -> bool:
@@ -179,7 +187,7 @@ class Store:
     def repairing(self, stream_id: int) -> Generator[Repairer]:
         """One transaction with the stream locked, in which its log may be rewritten."""
         with self._changing() as connection:
-            row = _LOCKED_STREAM.one(connection, (stream_id,))
+            row = LOCKED_STREAM.one(connection, (stream_id,))
             unhurried(connection)
             yield Repairer(connection, StreamRow._make(row))
 
@@ -187,7 +195,7 @@ class Store:
     def erasing(self, stream_id: int) -> Generator[SourceEraser]:
         """One transaction with the stream locked, in which a source's name may be written over."""
         with self._changing() as connection:
-            row = _LOCKED_STREAM.one(connection, (stream_id,))
+            row = LOCKED_STREAM.one(connection, (stream_id,))
             unhurried(connection)
             yield SourceEraser(connection, StreamRow._make(row))
         if self._engine.dialect.name == "sqlite":
@@ -250,7 +258,7 @@ class Store:
         """
         table = schema.snapshots
         with self._changing() as connection:
-            row = _LOCKED_STREAM.one(connection, (stream_id,))
+            row = LOCKED_STREAM.one(connection, (stream_id,))
             if StreamRow._make(row).generation != generation:
                 return
             write_snapshot(connection, stream_id, snapshot)

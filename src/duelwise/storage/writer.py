@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import sqlalchemy as sa
@@ -54,6 +54,12 @@ _NAMED_EVENTS = ByKeys(
     ),
     ["of_stream"],
     "id",
+)
+
+
+_STREAM_COLUMNS = [schema.streams.c[name] for name in StreamRow._fields]
+LOCKED_STREAM = Prepared(
+    sa.select(*_STREAM_COLUMNS).where(schema.streams.c.id == _stream_id).with_for_update(), ["of_stream"]
 )
 
 
@@ -139,7 +145,20 @@ def _missing(seq: int) -> Damaged:
 
 def read_tickets(connection: Sender, stream_id: int, rounds: Iterable[int]) -> dict[int, TicketRow]:
     """The tickets of these rounds, those that exist."""
-    rows = _TICKETS.rows(connection, (stream_id,), list(rounds))
+    return _by_round(_TICKETS.rows(connection, (stream_id,), list(rounds)))
+
+
+def locked(connection: Sender, stream_id: int, rounds: Collection[int] = ()) -> Writer:
+    """A writer on a stream, whose row is locked from here on; tickets of these rounds are fetched with it."""
+    with pipelined(connection):
+        row = LOCKED_STREAM.sent(connection, (stream_id,))
+        tickets = _TICKETS.sent(connection, (stream_id,), list(rounds))
+    writer = Writer(connection, StreamRow._make(row.fetchall()[0]))
+    writer.fetched(rounds, _by_round(one for cursor in tickets for one in cursor.fetchall()))
+    return writer
+
+
+def _by_round(rows: Iterable[Iterable[object]]) -> dict[int, TicketRow]:
     return {ticket.round: ticket for ticket in map(_ticket, rows)}
 
 
@@ -164,6 +183,12 @@ class Writer:
         self._events: list[EventRow] = []
         self._tickets: dict[int, TicketRow] = {}
         self._sent = False
+        self._asked_for: frozenset[int] = frozenset()  # rounds whose tickets, where they exist, are here:
+        self._found: dict[int, TicketRow] = {}
+
+    def fetched(self, rounds: Iterable[int], found: dict[int, TicketRow]) -> None:
+        """Tickets that were read when the stream was locked."""
+        self._asked_for, self._found = frozenset(rounds), found
 
     def events(self, *, after: int, upto: int) -> Iterator[EventRow]:
         return read_events(self.connection, self.stream.id, after=after, upto=upto)
@@ -174,7 +199,10 @@ class Writer:
             return self._events[seq - self.stream.head - 1]
         return next(self.events(after=seq - 1, upto=seq))
 
-    def tickets(self, rounds: Iterable[int]) -> dict[int, TicketRow]:
+    def tickets(self, rounds: Collection[int]) -> dict[int, TicketRow]:
+        """As they were when the transaction began."""
+        if self._asked_for.issuperset(rounds):
+            return {round: self._found[round] for round in rounds if round in self._found}
         return read_tickets(self.connection, self.stream.id, rounds)
 
     def named(self, event_ids: Iterable[str]) -> dict[str, EventRow]:
@@ -222,14 +250,24 @@ class Writer:
         """Send all that was appended; False when this transaction has nothing to commit."""
         if not self._events:
             return self._sent
-        stream, connection = self.stream.id, self.connection
-        with pipelined(connection):
-            self._send_all(stream, connection)
+        with pipelined(self.connection):
+            self._send_all()
         self.stream = self.stream._replace(head=self.head, rounds=self.rounds)
         self._events, self._tickets, self._sent = [], {}, True
         return True
 
-    def _send_all(self, stream: int, connection: Sender) -> None:
+    def commit(self) -> None:
+        """Send all that was appended and make it durable, without a wait between."""
+        assert isinstance(self.connection, Connection)
+        if self._events:
+            with pipelined(self.connection):
+                self._send_all()
+                self.connection.commit()
+        elif self._sent:
+            self.connection.commit()
+
+    def _send_all(self) -> None:
+        stream, connection = self.stream.id, self.connection
         _INSERT_EVENTS.execute(
             connection, [(stream, *event, event_checksum(event)) for event in self._events]
         )

@@ -16,7 +16,6 @@ from duelwise.stream.repeating import check_repeated, digest_of, duel_of
 from duelwise.stream.transaction import Transaction, receipt_of
 from duelwise.types import Array, IntArray
 
-
 NOTHING_TO_KNOW = np.zeros((2, 0))
 
 

@@ -15,7 +15,6 @@ from duelwise.stream.folding import Folded
 from duelwise.stream.settings import StreamSettings
 from duelwise.types import Array, BoolArray, IntArray
 
-
 Pair = tuple[IntArray, Array]
 """Two arms (2,) and what is expected of them (2, dy)."""
 

@@ -301,7 +301,7 @@ class DecisionStream(StreamAnswers):
 
 
 def _commit(replica: Replica, operations: list[Operation]) -> list[Answer | DuelwiseError]:
-    with replica.batch() as batch:
+    with replica.batch(operations) as batch:
         replica.sweep(batch)
         answers = batch.decide(operations)
     replica.upkeep()

@@ -176,7 +176,7 @@ class Ledger:
             self._credit(source, weight)
 
     def _move(self, round: int, state: str, *, heard: int = 0) -> str:
-        """An open ticket keeps its place, so that the first is the one asked first; it has heard votes more."""
+        """An open ticket keeps its place: the first is the one asked first. `heard`: votes more by now."""
         ticket = self.waiting.get(round)
         before = "told" if ticket is None else ticket.state
         self.counts[before] -= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from duelwise.storage import JSON
@@ -65,7 +66,8 @@ class Import(NamedTuple):
 Operation = Ask | Observe | Tell | Retract | Import
 
 
-class Side(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Side:
     """One of the two that are shown."""
 
     id: str | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -19,7 +19,9 @@ from duelwise.stream.deciding import Batch
 from duelwise.stream.events import Rebuilt, Recorded, encode, kind_of
 from duelwise.stream.folding import Folded, caught_up, load, rebuild
 from duelwise.stream.logs import StoredLog
+from duelwise.stream.operations import Operation
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.transaction import rounds_of
 from duelwise.stream.weighing import is_due, weigh_sources
 
 SNAPSHOT_EVERY = 5000  # events; a restart folds no more than these again
@@ -116,11 +118,12 @@ class Replica:
     # -- writing ------------------------------------------------------------------------
 
     @contextmanager
-    def batch(self) -> Generator[Batch]:
-        """One transaction; what it appended is applied once it is durable."""
+    def batch(self, operations: Iterable[Operation] = ()) -> Generator[Batch]:
+        """One transaction; what it appended is applied once it is durable. What is going to be decided in it
+        may be said before: its tickets are then fetched on the way."""
         batch: Batch | None = None
         try:
-            with self._writing() as writer:
+            with self._writing(rounds_of(operations)) as writer:
                 batch = Batch(writer, self.folded, self._chooser, at=self.clock())
                 yield batch
         except BaseException:
@@ -154,12 +157,12 @@ class Replica:
         self.upkeep()
 
     @contextmanager
-    def _writing(self) -> Generator[Writer]:
+    def _writing(self, rounds: Collection[int] = ()) -> Generator[Writer]:
         """The stream locked and this replica level with its log."""
         try:
             if time.monotonic() - self._refreshed > REFRESH_SECONDS:
                 self.refresh()
-            with self.store.writing(self.row.id) as writer:
+            with self.store.writing(self.row.id, rounds) as writer:
                 self._level_with(writer.stream)
                 self._check_writable()
                 yield writer

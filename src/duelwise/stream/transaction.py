@@ -28,16 +28,15 @@ class Transaction:
 
     def look_up(self, operations: Iterable[Operation]) -> None:
         """Fetch every ticket and event id that is spoken of, in one query each."""
-        rounds: set[int] = set()
-        names: set[str] = set()
-        for operation in operations:
-            if isinstance(operation, Ask | Import):
-                if operation.event_id is not None and is_name(operation.event_id):
-                    names.add(operation.event_id)
-            else:
-                number = tickets.number_of(operation.ticket)
-                if number is not None:
-                    rounds.add(number)
+        operations = list(operations)
+        rounds = rounds_of(operations)
+        names = {
+            operation.event_id
+            for operation in operations
+            if isinstance(operation, Ask | Import)
+            and operation.event_id is not None
+            and is_name(operation.event_id)
+        }
         if rounds:
             self._tickets = self.writer.tickets(rounds) | self._tickets
         if names:
@@ -109,6 +108,12 @@ class Transaction:
         asked = events.decode(self.named[event_id]).event
         assert isinstance(asked, Asked)  # only asks carry an event_id
         return asked
+
+
+def rounds_of(operations: Iterable[Operation]) -> set[int]:
+    """Of the tickets that are spoken of."""
+    spoken = (one.ticket for one in operations if not isinstance(one, Ask | Import))
+    return {number for number in map(tickets.number_of, spoken) if number is not None}
 
 
 def receipt_of(ticket: TicketRow) -> Receipt:
