@@ -1,10 +1,11 @@
-"""This version beside another one, in turns: the first start, and folding a stored log.
+"""This version beside another one, in turns: the first start, folding a stored log, playing and deciding.
 
     python -m benchmarks.versions --today PATH/src [--repeats 3] [--page docs/performance.md]
 
 Everything is processor time, each measurement in a process of its own. A first start is that of a fresh
 install: its folder of compiled kernels is empty. Each version folds the log that it has written itself, of
-the same asks, contexts and votes (K = 10, 10 features, the version's default recipe).
+the same asks, contexts and votes (K = 10, 10 features, the version's default recipe). Each plays and decides
+by the benchmarks of its own checkout, compiled before; the best of a few times.
 """
 
 from __future__ import annotations
@@ -71,11 +72,40 @@ begun = time.process_time()
 fold(settings, log, upto=row.head)
 print(row.head / (time.process_time() - begun))
 """
+BEST = """
+taken = []
+for _ in range(int(sys.argv[1])):
+    begun = time.process_time()
+    work()
+    taken.append(time.process_time() - begun)
+print(min(taken))
+"""
+PLAY = f"""
+import sys, time
+from benchmarks.laboratory import ours
+settings = dict(word.split("=") for word in sys.argv[2:])
+ours(runs=2, horizon=20, **settings)
+work = lambda: ours(**settings)
+{BEST}"""
+DECIDE = f"""
+import sys, time
+from benchmarks.live import ours
+work = ours()
+work()
+{BEST}"""
+PLAYED = {
+    "linear, exact MLE each round": (7, ()),
+    "linear, one pass": (7, ("estimate=one-pass",)),
+    "abs, spline": (5, ("mapping=abs", "post_serving=spline")),
+    "abs, the paper's network": (1, ("mapping=abs", "post_serving=mlp")),
+}
+"""Rows of the table of limits: how often each is played, and what."""
 
 
 def measured(program: str, source: Path, *words: str, kernels: str | None = None) -> float:
     """What a program prints last, run with the package of this folder."""
-    places = {"PYTHONPATH": str(source)} | ({} if kernels is None else {"NUMBA_CACHE_DIR": kernels})
+    paths = os.pathsep.join([str(source), str(source.parent)])  # the version's own benchmarks stand there
+    places = {"PYTHONPATH": paths} | ({} if kernels is None else {"NUMBA_CACHE_DIR": kernels})
     done = subprocess.run(
         [sys.executable, "-c", program, *words], env={**os.environ, "OMP_NUM_THREADS": "1", **places},
         check=True, capture_output=True, text=True, cwd=tempfile.gettempdir(),
@@ -107,6 +137,10 @@ def lines(today: Path, repeats: int) -> list[str]:
                 for _ in range(repeats)
             ]
         found.append(_line(f"folding a log, post_dim = {post_dim}", taken, "{:,.0f} events/s", "other"))
+    works = [(name, PLAY, (str(times), *words)) for name, (times, words) in PLAYED.items()]
+    for name, program, words in [*works, ("3000 live decisions in memory, K = 10, d = 20", DECIDE, ("5",))]:
+        taken = [{key: measured(program, at, *words) for key, at in versions.items()} for _ in range(repeats)]
+        found.append(_line(name, taken, "{:.3f} s", "this"))
     return found
 
 

@@ -28,6 +28,7 @@ LONGEST_FORECAST = 1e9  # votes; beyond it nothing useful can be said
 HARDEST = 1000  # comparisons that a forecast looks at: none of the others decides it
 RANGE = 0.8  # chance that the stated range of votes needed is to hold
 SPREAD = 0.62  # standard errors by which a z of today is off, in effect: the pair in question may change
+SPREAD_AHEAD = 0.64  # the same while votes are out
 LATER_VOTES = (
     0.7  # of so many votes as those before, later ones are worth as much: they are asked knowing more
 )
@@ -104,8 +105,9 @@ def _more_votes(votes: int, certainty: Array, needed: Array, off: float | None, 
         density = np.exp(-0.5 * certainty**2) / math.sqrt(2.0 * math.pi)
         z = certainty + density / ndtr(certainty)
     else:  # quantiles of N(z, spread²) above nought
-        above = NormalDist().cdf(-off) * ndtr(certainty / SPREAD)
-        z = certainty - SPREAD * ndtri(np.clip(above, 1e-12, 1 - 1e-12))
+        spread = SPREAD_AHEAD if out else SPREAD
+        above = NormalDist().cdf(-off) * ndtr(certainty / spread)
+        z = certainty - spread * ndtri(np.clip(above, 1e-12, 1 - 1e-12))
     square = np.maximum(z, 1e-6) ** 2
     longer = np.ones(len(z))
     for _ in range(50):

@@ -2,7 +2,7 @@
 
 It passes no middleware and needs no task: what the protocol has read is decoded and put in line for the next
 transaction, and the reply is written when that is durable. A request that would have to wait for anything
-else, or that is unusual in any way, goes through the application as every other one does; so does all of them
+else, or that is unusual in any way, goes through the application as every other one does; so do all of them
 once a middleware is added.
 """
 

@@ -81,7 +81,7 @@ class ScaledLearner:
         self.clamped: IntArray = np.zeros((self.runs, len(learned)), np.int64)
         self._history = RawHistory(runs=self.runs, context_dim=self.context_dim, post_dim=self.post_dim)
         self._recent_offers: deque[Array] = deque(maxlen=RECENT)  # (R, 2, dx) each: bounds, or the pair
-        self._recent_contexts: deque[Array] = deque(maxlen=RECENT)  # (R, 2, dy) each
+        self._recent_contexts: deque[Array] = deque(maxlen=RECENT)  # (R, 2, dy) each: the same
         self._set(ranges)
 
     def _set(self, ranges: Ranges) -> None:
@@ -208,8 +208,8 @@ class ScaledLearner:
         held, contexts = gathered.events, int(gathered.events.counts[2])
         for row, offered in enumerate(gathered.offers):
             self._recent_offers.append((held.x[row].copy() if offered is None else offered)[None])
-        for y in held.y[max(0, contexts - RECENT) : contexts] if self.post_dim else ():
-            self._recent_contexts.append(np.stack((np.fmin(y[0], y[1]), np.fmax(y[0], y[1])))[None])
+        if self.post_dim:
+            self._recent_contexts.extend(held.y[max(0, contexts - RECENT) : contexts, None].copy())
 
     def served(self, round: int) -> Served:
         """What is known of a duel that still waits for its vote, in the learner's units."""
@@ -256,8 +256,7 @@ class ScaledLearner:
             return None
         if self.settled:
             offers = self._offers()
-            contexts = stacked(self._recent_contexts, (self.runs, 2, self.post_dim))
-            return Ranging(widened(self.ranges, self.learned, offers, contexts), settled=True)
+            return Ranging(widened(self.ranges, self.learned, offers, self._contexts()), settled=True)
         offers, contexts = self._history.offers(), self._history.contexts()
         enough = self.asks >= LEARNING_ASKS and len(contexts) >= (LEARNING_CONTEXTS if self.post_dim else 0)
         ranges = estimated(self.ranges, self.learned, offers, contexts)
@@ -267,6 +266,12 @@ class ScaledLearner:
         """(n, R, 2, dx) least and greatest of the latest offers; where none was noted, of the pair."""
         offers = stacked(self._recent_offers, (self.runs, 2, self.context_dim))
         return np.stack((offers.min(axis=2), offers.max(axis=2)), axis=2)
+
+    def _contexts(self) -> Array:
+        """(n, R, 2, dy) least and greatest of the latest pairs, where they are known."""
+        pairs = stacked(self._recent_contexts, (self.runs, 2, self.post_dim))
+        one, other = pairs[:, :, 0], pairs[:, :, 1]
+        return np.stack((np.fmin(one, other), np.fmax(one, other)), axis=2)
 
     def rescale(self, ranging: Ranging) -> None:
         """Go over to other ranges: fold all again while they are learned, later only move the bounds."""
@@ -290,7 +295,7 @@ class ScaledLearner:
         own = self.ranges._asdict() | {
             "counts": counts, "clamped": self.clamped,
             "recent_offers": self._offers(),
-            "recent_contexts": stacked(self._recent_contexts, (self.runs, 2, self.post_dim)),
+            "recent_contexts": self._contexts(),
         }  # fmt: skip
         own |= {f"history.{name}": array for name, array in self._history.snapshot().items()}
         return self.learner.snapshot() | {SHARE + name: np.array(array) for name, array in own.items()}
