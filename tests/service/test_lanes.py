@@ -122,6 +122,32 @@ def test_a_client_that_has_gone_does_not_disturb_the_others() -> None:
     assert stream.groups == [["a"], ["b", "c"]]  # what was sent is recorded all the same
 
 
+def test_nobody_is_waited_for_in_vain_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, waited = FakeStream(), list[int]()
+    stop = ThreadWriter._stop_gathering
+
+    def noted(writer: ThreadWriter, loop: asyncio.AbstractEventLoop) -> None:
+        waited.append(len(stream.groups))
+        stop(writer, loop)
+
+    monkeypatch.setattr(ThreadWriter, "_stop_gathering", noted)
+
+    async def main() -> None:
+        with ThreadPoolExecutor(1) as pool:
+            lane = lane_of(stream, pool, [], limit=9)
+            for _ in range(2):
+                stream.go.clear()
+                both = asyncio.gather(perform(lane, ["a"]), perform(lane, ["b"]))
+                await asyncio.sleep(0.02)  # a transaction of some length: the next group waits half as long
+                stream.go.set()
+                await both
+                await perform(lane, ["c"])  # comes alone, where two were answered just before
+
+    asyncio.run(main())
+    assert waited == [1]
+    assert stream.groups == [["a", "b"], ["c"], ["a", "b"], ["c"]]
+
+
 class FailingTurn:
     """A shared transaction that fails when it is committed, or after that."""
 

@@ -19,6 +19,7 @@ from duelwise.stream.operations import Answer, Operation
 from duelwise.stream.turns import Turn, begin_turn
 
 LONGEST_GATHERING = 0.005  # seconds
+NOT_WAITING = 5  # groups after one that waited in vain
 
 Outcomes = list[Answer | DuelwiseError]
 Deliver = Callable[[Outcomes | Exception], None]
@@ -106,9 +107,10 @@ class GroupWriter(ABC):
 
     While it writes, the next group gathers. Those who were just answered may be about to come
     again, and another transaction would make them wait for all of it: so the next group waits for
-    as many more as were answered, at most half as long as the last one took. A writer that has been
-    idle for longer begins with the requests that can be read at this moment. Where another process reads
-    the requests, nobody is waited for: the two would take turns instead of working side by side.
+    as many more as were answered, at most half as long as the last one took. When they did not come, the
+    next groups do not wait, but for one in a while that tries. A writer that has been idle for longer begins
+    with the requests that can be read at this moment. Where another process reads the requests, nobody is
+    waited for: the two would take turns instead of working side by side.
     """
 
     def __init__(
@@ -119,6 +121,7 @@ class GroupWriter(ABC):
         self._count = 0  # operations in them
         self._wanted, self._until = 0, 0.0  # how many are waited for, and until when
         self._gathering: asyncio.TimerHandle | None = None  # a group that waits for more
+        self._in_vain = 0  # groups that will not wait, since the last one waited for nobody
         self._is_busy = False  # a transaction is under way or about to begin
         self._began = 0.0
 
@@ -130,7 +133,7 @@ class GroupWriter(ABC):
             self._gather(asyncio.get_running_loop())
         elif self._gathering is not None and self._count >= self._wanted:
             self._gathering.cancel()
-            self._gathering = None
+            self._gathering, self._in_vain = None, 0
             loop = asyncio.get_running_loop()
             loop.call_soon(self._begin, loop)
 
@@ -139,7 +142,12 @@ class GroupWriter(ABC):
         if self._count >= self._wanted or loop.time() >= self._until:
             loop.call_soon(self._begin, loop)
         else:
-            self._gathering = loop.call_at(self._until, self._begin, loop)
+            self._gathering = loop.call_at(self._until, self._stop_gathering, loop)
+
+    def _stop_gathering(self, loop: asyncio.AbstractEventLoop) -> None:
+        """They did not come."""
+        self._in_vain = NOT_WAITING
+        self._begin(loop)
 
     @abstractmethod
     def _start(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
@@ -159,8 +167,11 @@ class GroupWriter(ABC):
         size = sum(group.hand_out(each) for group, each in zip(groups, outcomes, strict=True))
         self._on_group(size)
         now = loop.time()
-        self._wanted = self._count + size
-        self._until = now + min((now - self._began) / 2, self._longest_gathering)
+        self._wanted, self._until = self._count + size, now
+        if self._in_vain:
+            self._in_vain -= 1
+        else:
+            self._until += min((now - self._began) / 2, self._longest_gathering)
         self._is_busy = self._count > 0
         if self._is_busy:
             self._gather(loop)
