@@ -109,7 +109,7 @@ def rollout(
                 part.result()
             if progress is not None:
                 progress(begin + rounds)
-    trajectory.told[:] = learner.core.fit.votes
+    trajectory.told[:] = horizon - held.length  # the others are still on their way
     trajectory.flips_spent[:], trajectory.delay_spent[:] = held.flips_spent, held.delay_spent
     return trajectory
 

@@ -76,16 +76,16 @@ def bring_late(
     place = late.length[r]
     late.length[r] += 1
     late.round[r, place], late.due[r, place] = t, t + late.rounds[at, r]
-    late.x[r, place], late.y[r, place] = pair, y
+    _copy(pair, late.x[r, place])
     for side in range(2):
         for j in range(y.shape[1]):
-            if late.hidden[at, r, side, j]:
-                late.y[r, place, side, j] = np.nan
+            late.y[r, place, side, j] = np.nan if late.hidden[at, r, side, j] else y[side, j]
     kept = 0
     for i in range(late.length[r]):
         if late.due[r, i] > t:
             late.round[r, kept], late.due[r, kept] = late.round[r, i], late.due[r, i]
-            late.x[r, kept], late.y[r, kept] = late.x[r, i], late.y[r, i]
+            _copy(late.x[r, i], late.x[r, kept])
+            _copy(late.y[r, i], late.y[r, kept])
             kept += 1
             continue
         slot = find(core.pending, r, late.round[r, i])
@@ -95,6 +95,14 @@ def bring_late(
         _learn_if_ready(core, estimate, r, slot)
     late.length[r] = kept
     _impute(late, core, estimate, model, r, t - late.deadline)
+
+
+@compiled
+def _copy(values: Array, out: Array) -> None:
+    """values (2, n) into out, which may be the same."""
+    for side in range(2):
+        for j in range(out.shape[1]):
+            out[side, j] = values[side, j]
 
 
 @compiled
