@@ -29,7 +29,8 @@ from duelwise.types import Array, IntArray, Snapshot
 
 LEAST_SCALE, SCALE_STEP, SCALES = 0.05, 1.8, 12  # up to 32: utilities far beyond what a logit can tell
 FAR = 40.0  # logits: Newton's steps of at most four reach the mode from here
-SMALL_SCALE, TYPICAL_SCALE = 0.3, 6.0  # s is about as likely anywhere between, less so above; below, log s is
+SMALL_SCALE, TYPICAL_SCALE = 0.9, 4.0  # s is about as likely anywhere between, and less so above;
+SMALL_POWER = 0.55  # below, the density of log s is s^0.55: docs/answers.md has how often intervals hold so
 NEWS_SCALE = (
     8  # of the grid, s = 5.5: a second look at a pair is 41 % news, a tenth 2 %, a hundred make up 2.2
 )
@@ -65,7 +66,8 @@ class Posterior(NamedTuple):
 def belief(*, runs: int, dim: int) -> Belief:
     """Nothing voted yet."""
     scale: Array = np.array([LEAST_SCALE * SCALE_STEP**g for g in range(SCALES)])
-    prior = np.log(np.maximum(scale, SMALL_SCALE)) - np.log1p((scale / TYPICAL_SCALE) ** 2)  # of log s
+    small = np.minimum(scale / SMALL_SCALE, 1.0) ** SMALL_POWER
+    prior = np.log(small * np.maximum(scale, SMALL_SCALE)) - np.log1p((scale / TYPICAL_SCALE) ** 2)
     start = (scale**2)[None, :, None, None] * np.eye(dim)
     return Belief(
         scale=scale,

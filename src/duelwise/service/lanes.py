@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,6 +21,8 @@ from duelwise.stream.turns import Turn, begin_turn
 
 LONGEST_GATHERING = 0.005  # seconds
 NOT_WAITING = 5  # groups after one that waited in vain
+QUICK_COMMIT = 0.001  # seconds: one that takes less is waited for on the event loop
+REMEMBERED_COMMITS = 8
 
 Outcomes = list[Answer | DuelwiseError]
 Deliver = Callable[[Outcomes | Exception], None]
@@ -189,11 +192,11 @@ class ThreadWriter(GroupWriter):
 
 
 class TurnWriter(ThreadWriter):
-    """For a store with one writer: all streams share a transaction, and only its commit needs a thread.
+    """For a store with one writer: all streams share a transaction, and at most its commit needs a thread.
 
     A second thread that decides would want the interpreter whenever the event loop has it; handing
-    it to and fro costs more than deciding. When another process is at the file, or a stream has to
-    catch up first, a thread does all of it, and the waiting too.
+    it to and fro costs more than deciding, and more than a commit on a quick disk. When another process is
+    at the file, or a stream has to catch up first, a thread does all of it, and the waiting too.
     """
 
     def __init__(
@@ -202,6 +205,7 @@ class TurnWriter(ThreadWriter):
     ) -> None:  # fmt: skip
         super().__init__(pool, on_group, longest_gathering=longest_gathering)
         self._store = store
+        self._seconds = QUICK_COMMIT  # that a commit takes, of late; the first is left to the thread
         # One thread that waits for work: a pool would look for one each time, and wake another.
         self._turns: SimpleQueue[tuple[Turn, list[Group], asyncio.AbstractEventLoop] | None] = SimpleQueue()
         self._committer = threading.Thread(target=self._commit_for_ever, name="duelwise commits", daemon=True)
@@ -218,20 +222,27 @@ class TurnWriter(ThreadWriter):
         except Exception:  # whatever it is, each stream by itself will say it, or wait for it
             super()._start(groups, loop)
         else:
-            self._turns.put((turn, groups, loop))
+            if self._seconds < QUICK_COMMIT:
+                self._commit(turn, groups, loop, _at_once)
+            else:
+                self._turns.put((turn, groups, loop))
 
     def _commit_for_ever(self) -> None:
         while (given := self._turns.get()) is not None:
-            self._commit(*given)
+            self._commit(*given, given[-1].call_soon_threadsafe)
 
-    def _commit(self, turn: Turn, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
+    def _commit(
+        self, turn: Turn, groups: list[Group], loop: asyncio.AbstractEventLoop, then: Callable[..., object]
+    ) -> None:
+        """Wait for the disk; `then` calls what follows on the event loop."""
+        began = time.perf_counter()
         try:
             turn.commit()
         except Exception as error:
-            outcomes = [error] * len(groups)
-            loop.call_soon_threadsafe(self._finish, groups, outcomes, loop)
-        else:
-            loop.call_soon_threadsafe(self._learn, turn, groups, loop)
+            then(self._finish, groups, [error] * len(groups), loop)
+            return
+        self._seconds += (time.perf_counter() - began - self._seconds) / REMEMBERED_COMMITS
+        then(self._learn, turn, groups, loop)
 
     def _learn(self, turn: Turn, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
         outcomes: Sequence[Outcomes | Exception]
@@ -240,6 +251,10 @@ class TurnWriter(ThreadWriter):
         except Exception as error:  # it is durable, and is folded from the log with the next request
             outcomes = [error] * len(groups)
         self._finish(groups, outcomes, loop)
+
+
+def _at_once(call: Callable[..., object], *given: object) -> None:
+    call(*given)
 
 
 def _committed(group: Group) -> Outcomes | Exception:
