@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -17,9 +18,19 @@ from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.paper.published import agrees, published
 from duelwise.lab.report.claims import growth, judge, lowest_by_figure, network_cost
 from duelwise.lab.report.comparison import contrast_table, published_table
-from duelwise.lab.report.results import interval
+from duelwise.lab.report.results import Results, interval
 from duelwise.lab.report.static_charts import plot_contrasts, plot_finals, plot_regret, save_figure
-from duelwise.lab.report.tables import Budgets, bounds_table, datasets_table, finals_table, settings_table
+from duelwise.lab.report.tables import (
+    Budgets,
+    Table,
+    bounds_table,
+    datasets_table,
+    finals_table,
+    monitors_table,
+    settings_table,
+)
+from duelwise.learning.monitoring import Watched
+from known import known
 
 FINALS = {
     ("1", "Strategic", "rcdp-ucb"): [460.0, 470.0, 480.0],
@@ -232,6 +243,60 @@ def test_tables_become_csv_latex_and_html() -> None:
     assert "470 ± 10* & 795 ± 5" in table.to_latex()
     assert "Finals &amp; more" in table.to_html()
     assert len(contrast_table(made_up(FINALS), "").rows) == 2
+
+
+def test_a_table_in_every_format() -> None:
+    table = Table(title="Sums & more", head=("a_b", "x^2"), rows=(("5 %", "<1>"), ("a\\b", "2, 3")))
+    assert table.to_csv() == 'a_b,x^2\n5 %,<1>\na\\b,"2, 3"\n'
+    assert table.to_markdown() == "| a_b | x^2 |\n| --- | --- |\n| 5 % | <1> |\n| a\\b | 2, 3 |"
+    assert table.to_latex().splitlines() == [
+        "% Sums & more",
+        r"\begin{tabular}{ll}",
+        r"\toprule",
+        r"a\_b & x\^{}2 \\",
+        r"\midrule",
+        r"5 \% & <1> \\",
+        r"a\textbackslash{}b & 2, 3 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    assert table.to_html() == (
+        "<table><caption>Sums &amp; more</caption><tr><th>a_b</th><th>x^2</th></tr>"
+        "<tr><td>5 %</td><td>&lt;1&gt;</td></tr><tr><td>a\\b</td><td>2, 3</td></tr></table>"
+    )
+
+
+def test_a_table_of_finals_marks_the_lowest_mean_and_leaves_gaps() -> None:
+    finals = {place: values for place, values in FINALS.items() if place[1:] != ("Stochastic", "rcdb")}
+    table = finals_table(made_up(finals), "")
+    assert table.head == ("figure", "panel", "RCDP-UCB", "RCDB")
+    assert table.rows == (
+        ("1", "Strategic", "470 ± 10*", "795 ± 5"),
+        ("1", "Stochastic", "905 ± 5*", ""),
+    )
+
+
+def test_monitors_are_means_over_the_runs_that_can_tell() -> None:
+    results = made_up({("1", "Strategic", "rcdb"): [1.0, 2.0]})
+    assert monitors_table(results, "") is None
+    nothing, line = np.array([np.nan, np.nan]), results.lines[0]
+    seen = Watched(
+        flat_share=np.array([0.25, 0.5]), estimate_norm=np.array([2.0, 4.0]),
+        feature_norm=np.array([1.0, np.nan]), learning_rate=nothing, served_error=nothing,
+    )  # fmt: skip
+    watched = Results([replace(line, curve=replace(line.curve, watched=seen))])
+    assert known(monitors_table(watched, "")).rows == (
+        ("1", "Strategic", "RCDB", "0.375", "3", "1", "", ""),
+    )  # fmt: skip
+
+
+def test_the_title_of_the_bounds_says_what_they_were_computed_for() -> None:
+    budgets = Budgets(dim=4, horizon=100, corruption_budget=5, delay_budget=400, mean_delay=7)
+    assert bounds_table(budgets).title == (
+        "Upper bounds, leading terms at d = 4, T = 100, C = 5, Λ = 400, μ = 7 "
+        "(D = 20, m = μ, τ_m = 0.5, d_max = 20, σ_t² = 0.25)"
+    )
+    assert bounds_table() == bounds_table(Budgets())
 
 
 def test_bounds_are_computed_for_given_budgets() -> None:
