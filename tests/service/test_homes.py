@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import cast
 
 import uvloop
 
 from duelwise.service.homes import Homes
+from duelwise.service.metrics import Counts
 from duelwise.service.problems import Reply
 from duelwise.service.routes import Call, Endpoint
 from duelwise.service.service import Service
@@ -50,6 +52,49 @@ async def handed_over() -> list[bytes]:
 
 def test_a_request_is_answered_by_the_process_that_decides_for_its_stream() -> None:
     assert uvloop.run(handed_over()) == [b"0 answers one for soups", b"0 answers two for soups"]
+
+
+def test_a_process_knows_whether_it_is_the_only_one() -> None:
+    assert Homes(0, 1).are_one
+    assert not Homes(0, 2).are_one
+
+
+def test_streams_of_several_writers_are_spread_over_the_processes() -> None:
+    async def homes() -> list[bytes]:
+        store = SimpleNamespace(has_one_writer=False, stream=lambda name: SimpleNamespace(id=int(name)))
+
+        async def run(work: Callable[[], object]) -> object:
+            return work()
+
+        spread = cast("Service", SimpleNamespace(streams=SimpleNamespace(store=store, run=run)))
+        secret = secrets.token_hex(16)
+        (first, endpoint), (second, _) = process(0, secret), process(1, secret)
+        await first.open(spread)
+        await second.open(spread)
+        try:
+            replies = [await first.perform(endpoint, Call(name, body=b"it")) for name in ("6", "7", "7")]
+        finally:
+            await first.close()
+            await second.close()
+        return [cast("Reply", reply).body for reply in replies]
+
+    assert uvloop.run(homes()) == [b"0 answers it for 6", b"1 answers it for 7", b"1 answers it for 7"]
+
+
+def test_counts_are_those_of_all_processes_together() -> None:
+    async def counted() -> list[Counts]:
+        secret = secrets.token_hex(16)
+        met = [process(number, secret)[0] for number in range(2)]
+        for number, homes in enumerate(met):
+            own = Counts(requests={PATH: {200: 1 + number}})
+            await homes.open(cast("Service", SimpleNamespace(counts=lambda own=own: own)))
+        try:
+            return [await homes.counts() for homes in met]
+        finally:
+            for homes in met:
+                await homes.close()
+
+    assert uvloop.run(counted()) == [Counts(requests={PATH: {200: 3}})] * 2
 
 
 async def alone() -> bytes:
