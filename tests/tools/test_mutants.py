@@ -20,7 +20,7 @@ SOURCE = '''"""Sums."""
 
 def reach(a: int, b: int, *, limit: int = 10) -> int:
     """ω + 1: how far; letters before a sign may take two bytes."""
-    ω = max(a, b) - 1
+    ω = max(a, b) - pow(a, 0)
     return ω + 2 * b if a < limit else 0
 
 
@@ -58,9 +58,10 @@ def test_every_operator_is_found_and_every_change_is_code(project: Path) -> None
         assert len(changed.splitlines()) == len(SOURCE.splitlines())
     told = {str(mutation).split(" ", 1)[1] for mutation in found}
     assert "comparison: `<` → `<=`" in told
-    assert "swapped argument: `a, b` → `b, a`" in told
+    assert "swapped argument: `a, 0` → `0, a`" in told
     assert "default: `10` → `21`" in told
     assert "dropped term: `ω + 2 * b` → `ω`" in told
+    assert sum("swapped argument" in one for one in told) == 1  # the largest is the same in any order
 
 
 def test_a_draw_follows_its_seed_and_takes_every_operator() -> None:
