@@ -96,6 +96,35 @@ def test_a_run_does_not_see_the_others(model: PostServing) -> None:
     np.testing.assert_allclose(several.predict(x)[:1], alone.predict(x[:1]), rtol=0, atol=1e-12)
 
 
+def test_neighbours_count_by_their_nearness_and_the_oldest_are_forgotten() -> None:
+    """y = 10x at 0, 1, 3 and 9: the nearest two, by 1/distance²; then 100 and 101 replace 0 and 1."""
+    state = Neighbours(count=2, memory=4).start(runs=[0], context_dim=1, post_dim=1, seed=0)
+
+    def expected_at(x: float) -> float:
+        return float(state.predict(np.array([[[x]]]))[0, 0, 0])
+
+    def learn(*x: float) -> None:
+        state.learn(np.array([0]), np.array(x).reshape(1, 2, 1), 10 * np.array(x).reshape(1, 2, 1))
+
+    assert expected_at(2.0) == 0.0
+    learn(0.0, 1.0)
+    learn(3.0, 9.0)
+    assert expected_at(2.0) == pytest.approx(20.0)
+    assert expected_at(1.25) == pytest.approx((16 * 10 + 0.64 * 0) / 16.64)
+    assert expected_at(9.0) == pytest.approx(90.0)
+    learn(100.0, 101.0)
+    assert expected_at(0.0) == pytest.approx((30 / 9 + 90 / 81) / (1 / 9 + 1 / 81))
+    assert state.snapshot()["seen"].tolist() == [6]
+    assert state.snapshot()["x"].ravel().tolist() == [100.0, 101.0, 3.0, 9.0]
+
+
+@pytest.mark.parametrize(("count", "memory"), [(0, 10), (11, 10)])
+def test_neighbours_are_some_of_those_that_are_remembered(count: int, memory: int) -> None:
+    with pytest.raises(InvalidInput, match="1 ≤ count ≤ memory"):
+        Neighbours(count=count, memory=memory)
+    Neighbours(count=1, memory=1)
+
+
 def test_predicting_changes_nothing(model: PostServing) -> None:
     asked, left = start(model), start(model)
     run, x, y = pairs(3, 20)
