@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +17,9 @@ from small import made_up
 from duelwise.errors import InvalidInput
 from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.paper.published import agrees, published
+from duelwise.lab.paper.records import Record, Tried
 from duelwise.lab.report.claims import growth, judge, lowest_by_figure, network_cost
-from duelwise.lab.report.comparison import contrast_table, published_table
+from duelwise.lab.report.comparison import contrast_table, curves_table, published_table, search_table
 from duelwise.lab.report.results import Results, interval
 from duelwise.lab.report.static_charts import plot_contrasts, plot_finals, plot_regret, save_figure
 from duelwise.lab.report.tables import (
@@ -84,6 +86,77 @@ def test_plots_take_an_axis_and_return_it() -> None:
         axis = Figure().subplots()
         assert plot(axis) is axis
         assert plot().has_data()
+
+
+def test_a_band_is_one_deviation_around_the_mean() -> None:
+    axis: Any = plot_regret(made_up({("1", "Strategic", "rcdb"): [10.0, 20.0]}))
+    (line,), (band,) = axis.get_lines(), axis.collections
+    last = np.asarray(line.get_xydata())[-1]
+    assert last.tolist() == [2000.0, 15.0]
+    edges = [y for x, y in np.asarray(band.get_paths()[0].vertices) if x == 2000.0]
+    assert (min(edges), max(edges)) == (10.0, 20.0)
+
+
+def test_boxes_and_differences_stand_at_their_names() -> None:
+    results = made_up(FINALS)
+    axis: Any = plot_finals(results.where(panel="Strategic"))
+    assert axis.get_xticks().tolist() == [1, 2]
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["RCDP-UCB", "RCDB"]
+    contrasts = results.contrast("rcdp-ucb", "rcdb")
+    axis = plot_contrasts(contrasts)
+    assert axis.get_xlabel() == "Final regret, RCDP-UCB - RCDB"
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["1 Strategic", "1 Stochastic"]
+    (bars,) = axis.collections
+    for contrast, bar in zip(contrasts, bars.get_segments(), strict=True):
+        assert bar[:, 0].tolist() == pytest.approx([contrast.low, contrast.high])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (-3.0, -1.0, "lower"),
+        (-3.0, 0.0, "no difference shown"),
+        (0.0, 3.0, "no difference shown"),
+        (1.0, 3.0, "higher"),
+    ],
+)
+def test_a_difference_is_shown_where_its_interval_leaves_out_zero(
+    low: float, high: float, verdict: str
+) -> None:
+    (contrast,) = made_up(FINALS).where(panel="Strategic").contrast("rcdp-ucb", "rcdb")
+    assert replace(contrast, low=low, high=high).verdict == verdict
+
+
+def test_the_networks_share_of_the_time() -> None:
+    """Twenty seconds for two runs with it, eighteen for three without it: 10 s and 6 s a run."""
+    panel = FIGURES["2"].panels[0].title
+
+    def taking(seconds: float, runs: int) -> Results:
+        (line,) = made_up({("2", panel, "rcdp-ucb"): [1.0] * runs})
+        return Results([replace(line, curve=replace(line.curve, seconds=seconds))])
+
+    verdict = network_cost(taking(20.0, 2), taking(18.0, 3))
+    assert verdict.holds is False
+    assert verdict.evidence.startswith("10.0 s a run with the network, 6.00 s with a spline in its place")
+    assert "about 40% of the time" in verdict.evidence
+    assert network_cost(taking(10.0, 1), taking(9.0, 1)).holds is True
+    assert network_cost(taking(10.0, 1), taking(8.9, 1)).holds is False
+
+
+def test_searches_and_curves_are_tabulated() -> None:
+    tried = Tried(
+        task="linear", regime="strategic", variant="distinct pairs", method="rcdb", exploration_width=0.3,
+        clip_rule=None, mean=1234.5, chosen=True, key="k",
+    )  # fmt: skip
+    worse = replace(tried, clip_rule="√d/C", mean=2000.0, chosen=False)
+    record = Record(protocol="fair", post_serving="spline", runs=2, code="c", tried=(tried, worse))
+    assert search_table(record).rows == (
+        ("linear", "strategic", "distinct pairs", "RCDB", "0.3", "", "1,234*"),
+        ("linear", "strategic", "distinct pairs", "RCDB", "0.3", "√d/C", "2,000"),
+    )
+    (row,) = curves_table(made_up({("1", "Strategic", "rcdb"): [10.0, 20.0, 30.0]})).rows
+    assert row[:5] == ("Strategic", "as published", "RCDB", "published preset", "none")
+    assert row[8:] == ("T 2000, seed 0", "0-2", "0%", "20", "1.0")
 
 
 def test_figures_are_saved_as_pdf_and_png(tmp_path: Path) -> None:
