@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,8 +21,10 @@ from duelwise.errors import InvalidInput
 from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.paper.published import agrees, published
 from duelwise.lab.paper.records import Record, Tried
+from duelwise.lab.report import pictures, static_charts
 from duelwise.lab.report.claims import growth, judge, lowest_by_figure, network_cost
 from duelwise.lab.report.comparison import contrast_table, curves_table, published_table, search_table
+from duelwise.lab.report.pictures import Band, Bar, save_bars, save_bars_page, save_page
 from duelwise.lab.report.results import Results, interval
 from duelwise.lab.report.static_charts import plot_contrasts, plot_finals, plot_regret, save_figure
 from duelwise.lab.report.tables import (
@@ -398,3 +403,77 @@ def test_settings_and_dataset_statistics_are_the_papers() -> None:
     statistics = {row[0]: row[1:] for row in datasets_table().rows}
     assert statistics["Spambase"] == ("4,601", "4,601", "57", "30", "27", "2")
     assert statistics["Statlog (Landsat Satellite)"] == ("6,435", "6,430", "36", "20", "16", "6")
+
+
+BARS = [Bar("plain", 1234.5), Bar("<fast>", 0.25)]
+
+
+def drawn_in(page: str) -> dict[str, Any]:
+    """The chart of a page."""
+    return json.loads(known(re.search(r'<script type="application/json" id="chart">(.*?)</script>', page))[1])
+
+
+def test_measurements_become_a_page_of_bars(tmp_path: Path) -> None:
+    save_bars_page(
+        tmp_path / "bars.html", BARS, title="Costs & more", unit="seconds", head=("what", "how long")
+    )
+    page = (tmp_path / "bars.html").read_text()
+    assert "<h1>Costs &amp; more</h1>" in page
+    assert "<tr><th>what</th><th>how long</th></tr><tr><td>plain</td><td>1,234.5</td></tr>" in page
+    assert "<tr><td>&lt;fast&gt;</td><td>0.2</td></tr>" in page
+    drawn = json.loads(
+        known(re.search(r'<script type="application/json" id="chart">(.*?)</script>', page))[1]
+    )
+    (bars,) = drawn["data"]
+    assert (bars["x"], bars["y"], bars["orientation"]) == ([1234.5, 0.25], ["plain", "<fast>"], "h")
+    assert drawn["layout"]["height"] == 30 * 2 + 120
+    assert drawn["layout"]["xaxis"]["title"]["text"] == "seconds"
+
+
+def test_regret_becomes_a_page_with_a_curve_for_each_method(tmp_path: Path) -> None:
+    bands = [Band(name, np.array([1, 2]), np.array([[1.0, 2.0], [3.0, 4.0]])) for name in ("rcdb", "colstim")]
+    table = Table(title="Finals", head=("a",), rows=(("b",),))
+    save_page(tmp_path / "curves.html", bands, title="Curves", tables=[table])
+    page = (tmp_path / "curves.html").read_text()
+    assert table.to_html() in page
+    drawn = json.loads(
+        known(re.search(r'<script type="application/json" id="chart">(.*?)</script>', page))[1]
+    )
+    assert [trace["name"] for trace in drawn["data"] if "name" in trace] == ["RCDB", "CoLSTIM"]
+
+
+@pytest.mark.parametrize(("name", "inches"), [("bars.png", 6.4), ("bars.pdf", 3.25), ("bars.PNG", 6.4)])
+def test_a_picture_is_as_wide_as_a_screen_or_a_column(
+    name: str, inches: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved: list[Any] = []
+
+    def keep(path: Path, write: Callable[[Path], object]) -> None:
+        write(tmp_path / f"any{path.suffix}")
+
+    monkeypatch.setattr(pictures, "write_whole", keep)
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **how: saved.append((figure, how)))
+    save_bars(tmp_path / name, BARS, title="word " * 40, unit="seconds")
+    ((figure, how),) = saved
+    assert figure.get_size_inches().tolist() == pytest.approx([inches, 0.66 * inches + 0.5])
+    assert how == {"format": name[-3:].lower(), "dpi": 150}
+    (axis,) = figure.axes
+    assert [bar.get_width() for bar in axis.patches] == [1234.5, 0.25]
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["plain", "<fast>"]
+    assert max(map(len, axis.get_title().splitlines())) <= 13 * inches
+    assert axis.get_xlabel() == "seconds"
+
+
+def test_panels_of_a_figure_are_saved_in_rows_of_three(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved: list[Any] = []
+    monkeypatch.setattr(static_charts, "write_whole", lambda path, write: write(path))
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **how: saved.append((figure, how["format"])))
+    panels = [panel.title for panel in FIGURES["E.2"].panels[:4]]
+    save_figure(made_up({("E.2", title, "rcdb"): [1.0, 2.0] for title in panels}), tmp_path / "x", title="T")
+    figure = saved[0][0]
+    assert [kind for _, kind in saved] == ["pdf", "png"]
+    assert figure.get_size_inches().tolist() == pytest.approx([3.4 * 3, 2.7 * 2 + 0.5])
+    assert [axis.get_visible() for axis in figure.axes] == [True] * 4 + [False] * 2
+    assert [axis.get_title() for axis in figure.axes[:4]] == panels
