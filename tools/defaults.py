@@ -14,7 +14,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("answers", "lab", "learning", "service", "stream")
-PLAIN = ast.Constant | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop
+PLAIN = ast.Constant | ast.BinOp | ast.UnaryOp | ast.Tuple | ast.List | ast.Dict
+PARTS = ast.operator | ast.unaryop | ast.expr_context
+LONGEST = 200  # letters of a constant: what is longer is a text, or data
 
 
 def listing(root: Path = ROOT) -> str:
@@ -39,9 +41,22 @@ def _of_body(body: list[ast.stmt], owner: str = "") -> Iterator[str]:
                 yield f"{owner}{node.name}({said})"
         elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             target = ast.unparse(node.target if isinstance(node, ast.AnnAssign) else node.targets[0])
-            is_field = bool(owner) and isinstance(node, ast.AnnAssign) and _is_public(target)
-            if is_field or (target.isupper() and _is_plain(node.value)):
+            if owner and isinstance(node, ast.AnnAssign) and _is_public(target):
                 yield f"{owner}{target} = {ast.unparse(node.value)}"
+            elif target.isupper():
+                yield from _constant(f"{owner}{target}", node.value)
+
+
+def _constant(name: str, value: ast.expr) -> Iterator[str]:
+    """Numbers, words, and tables of such, which have a line for each entry."""
+    if isinstance(value, ast.Dict):
+        for key, entry in zip(value.keys, value.values, strict=True):
+            if key is not None:
+                yield from _constant(f"{name}[{ast.unparse(key)}]", entry)
+    elif all(isinstance(one, PLAIN | PARTS) for one in ast.walk(value)):
+        line = f"{name} = {ast.unparse(value)}"
+        if len(line) <= LONGEST and "\\n" not in line:
+            yield line
 
 
 def _of_parameters(taken: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
@@ -53,11 +68,6 @@ def _of_parameters(taken: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
 
 def _is_public(name: str) -> bool:
     return not name.startswith("_") or name == "__init__"
-
-
-def _is_plain(value: ast.expr) -> bool:
-    """A number or a word, or a sum or a product of such, on one line."""
-    return value.lineno == value.end_lineno and all(isinstance(one, PLAIN) for one in ast.walk(value))
 
 
 if __name__ == "__main__":

@@ -9,11 +9,12 @@ import pytest
 from tools.defaults import PACKAGES, listing
 
 KEPT = Path(__file__).with_name("defaults.txt")
-MODULE = """
+MODULE = r"""
 LIMIT, SPREAD = 1, 2
 FEW = 3
 MANY = 2 * 1024
-TABLE = {"a": 4}
+TABLE = {"a": (4, -5), "b": wait, "c": "word"}
+TEXT = "many\nlines"
 _hidden = 5
 
 
@@ -53,8 +54,11 @@ def test_the_listing_holds_parameters_fields_and_constants(tmp_path: Path) -> No
     (folder / "empty.py").write_text("def f(a): ...\n")
     assert listing(tmp_path).splitlines() == [
         f"duelwise/{PACKAGES[0]}/part.py",
+        "    (LIMIT, SPREAD) = (1, 2)",
         "    FEW = 3",
         "    MANY = 2 * 1024",
+        "    TABLE['a'] = (4, -5)",
+        "    TABLE['c'] = 'word'",
         "    Part.size = 6.0",
         "    Part.play(second=8, third=9, last='ten')",
         "    wait(seconds=12.0)",
