@@ -20,7 +20,8 @@ from duelwise.lab.cells.experiment import Cell, Method
 from duelwise.lab.cells.playing import play
 from duelwise.lab.play.world import World
 from duelwise.lab.worlds.answers import Answers
-from duelwise.lab.worlds.recorded import RecordedVotes, StrengthFit, VoteRecord
+from duelwise.lab.worlds.items import Items
+from duelwise.lab.worlds.recorded import RecordedVotes, RecordedWorld, StrengthFit, VoteRecord
 from duelwise.lab.worlds.trains import TrainChoices
 from duelwise.testing.worlds import WorldConformance
 
@@ -36,6 +37,7 @@ def test_candidates_answer_one_prompt() -> None:
     world = Answers(folder=FOLDER, arms=3).start(runs=(0, 1), seed=0)
     prompts = [set(group.tolist()) for group in world.items.groups]
     assert len(prompts) == 2  # the third prompt was never voted on
+    assert prompts[0] == set(range(5))  # answers 0 to 4 are to the first
     for t in range(30):
         for row in world.rows(t):
             assert any(set(row.tolist()) <= prompt for prompt in prompts)
@@ -95,6 +97,19 @@ def test_a_cell_says_how_often_votes_were_recorded() -> None:
     curve = play(Cell(problem=problem, method=method, runs=(0, 1)))
     assert np.all(curve.recorded_share > 0.0)
     assert np.all(curve.recorded_share <= 1.0)
+
+
+def test_the_recorded_share_is_of_pairs_of_two_different_things() -> None:
+    """Served in three rounds: a pair that was voted on, one that was not, and a thing with itself."""
+    items = Items(np.zeros((4, 1)), np.zeros((4, 1)), np.zeros(4), (np.arange(4),))
+    record = VoteRecord(np.array([0]), np.array([1]), np.array([1.0]))
+    world = RecordedWorld(items, record, runs=(0,), seed=0, arms=4)
+    served: list[list[int]] = []
+    for t, (first, second) in enumerate([(1, 0), (2, 3), (0, 0)]):
+        places = world.rows(t)[0].tolist()
+        served.append([places.index(first), places.index(second)])
+    assert world.recorded_share(np.array([served])).tolist() == [0.5]
+    assert world.recorded_share(np.array([served[2:]])).tolist() == [0.0]
 
 
 def test_missing_files_are_named_with_their_source(tmp_path: Path) -> None:
