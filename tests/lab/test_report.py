@@ -15,8 +15,10 @@ from small import shrunk
 from duelwise.errors import InvalidInput
 from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.paper.protocols import FairProtocol, PaperProtocol
+from duelwise.lab.paper.records import Entry, Record, Session
 from duelwise.lab.paper.study import Study, conduct
-from duelwise.lab.report.html import page, write_report
+from duelwise.lab.report import html
+from duelwise.lab.report.html import heading, page, write_report
 from duelwise.lab.report.interactive_charts import band_traces, chart, layout_of
 from duelwise.lab.report.results import Results
 from duelwise.lab.report.summary import markdown
@@ -158,6 +160,23 @@ def test_files_are_written_beside_it(folder: Path, tmp_path: Path) -> None:
         "figures/E.15-paper-spline-2-as-published.png",
     } <= paths
     assert all((tmp_path / path).stat().st_size > 0 for path in paths)
+    written = [Path(path) for path in paths if path.startswith("tables/")]
+    stems = {path.stem for path in written}
+    assert {path.name for path in written} == {
+        f"{stem}.{end}" for stem in stems for end in ("csv", "md", "tex")
+    }
+    played = (
+        "fair-spline-3-distinct-pairs",
+        "fair-spline-3-self-duels-allowed",
+        "paper-spline-2-as-published",
+    )
+    assert stems == {
+        "bounds", "settings", "datasets", "published-fair-spline-3", "published-paper-spline-2",
+        *(f"finals-{name}" for name in played), *(f"contrasts-{name}" for name in played),
+    }  # fmt: skip
+    finals = (tmp_path / "tables" / "finals-paper-spline-2-as-published.md").read_text()
+    assert finals.startswith("| figure | panel | RCDP-UCB |")
+    assert finals.endswith(" |\n")
 
 
 def test_the_summary_names_commands_times_and_verdicts(folder: Path) -> None:
@@ -184,6 +203,46 @@ def test_the_title_says_no_more_than_was_played(document: str) -> None:
     title = "2 of the paper's 18 figures as published, 1 of the paper's 18 figures fairly"
     assert f"<h1>{title}</h1>" in document
     assert "not judged" in document
+
+
+def record(protocol: str, *figures: str, title: str = "") -> Record:
+    entries = [Entry(figure=number, panel="", variant="", method="", key="") for number in figures]
+    return Record(
+        protocol=protocol, post_serving="spline", runs=2, code="", title=title, entries=tuple(entries)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("records", "title"),
+    [
+        ([record("paper", *FIGURES), record("fair", *FIGURES)], "The whole paper, as published and fairly"),
+        ([record("paper", *FIGURES)], "18 of the paper's 18 figures as published"),
+        (
+            [record("fair", "1"), record("fair", "1", "2"), record("theory", "1")],
+            "2 of the paper's 18 figures fairly, 1 of the paper's 18 figures theory",
+        ),
+        ([record("own", title="a")], "1 own experiment"),
+        (
+            [record("paper", "1"), record("own", title="a"), record("own", title="b")],
+            "1 of the paper's 18 figures as published, 2 own experiments",
+        ),
+    ],
+)
+def test_the_heading_says_what_there_is(records: list[Record], title: str) -> None:
+    assert heading(records) == title
+
+
+def test_times_are_told_in_minutes() -> None:
+    session = Session(
+        started="today", seconds=90.0, simulated=150.0, computed=7, reused=3, workers="2 local", machine="m"
+    )  # fmt: skip
+    results = Results((), [replace(record("own", title="Mine"), sessions=(session, session))])
+    cells = ("Mine, 2 runs", "today", "1.5 min", "2.5 min", "7", "3", "2 local", "m")
+    row = "".join(f"<td>{cell}</td>" for cell in cells)
+    assert html._head(results).count(f"<tr>{row}</tr>") == 2
+    fair = replace(record("fair", "1"), sessions=(session, session))
+    said = markdown(Results((), [fair]))
+    assert "14 cells in 3.0 minutes by the clock, 5.0 minutes of processor time; 2 local workers, m." in said
 
 
 def test_an_empty_folder_says_what_to_do(tmp_path: Path) -> None:
