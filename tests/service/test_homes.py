@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -57,6 +58,41 @@ def test_a_request_is_answered_by_the_process_that_decides_for_its_stream() -> N
 def test_a_process_knows_whether_it_is_the_only_one() -> None:
     assert Homes(0, 1).are_one
     assert not Homes(0, 2).are_one
+
+
+def begun(homes: Homes, endpoint: Endpoint) -> tuple[bool, list[Reply]]:
+    """Whether a request could be begun without a wait, and what has been delivered at once."""
+    replies: list[Reply] = []
+    return homes.begin(endpoint, Call("soups", body=b"it"), replies.append), replies
+
+
+def can_begin(endpoint: Endpoint) -> Endpoint:
+    def begin(call: Call, deliver: Callable[[Reply], None]) -> bool:
+        deliver(Reply(200, b"begun here"))
+        return True
+
+    return endpoint._replace(begin=begin)
+
+
+def test_what_can_be_begun_without_a_wait_is_begun_where_the_stream_is_at_home() -> None:
+    async def met() -> list[tuple[bool, list[Reply]]]:
+        secret = secrets.token_hex(16)
+        (home, endpoint), (reader, _) = process(0, secret), process(1, secret)
+        alone, quick = Homes(0, 1), can_begin(endpoint)
+        await home.open(service())
+        await reader.open(service())
+        try:
+            found = [begun(alone, quick), begun(alone, endpoint), begun(home, quick), begun(reader, quick)]
+            await reader.perform(quick, Call("soups", body=b"one"))  # the link is open now
+            found.append(begun(reader, quick))
+            await asyncio.sleep(0.05)
+        finally:
+            await reader.close()
+            await home.close()
+        return found
+
+    here, later = (True, [Reply(200, b"begun here")]), (True, [Reply(200, b"0 answers it for soups")])
+    assert uvloop.run(met()) == [here, (False, []), here, (False, []), later]
 
 
 def test_streams_of_several_writers_are_spread_over_the_processes() -> None:

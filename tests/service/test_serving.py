@@ -16,7 +16,6 @@ from duelwise.errors import InvalidInput
 from duelwise.service import ServiceSettings, serving
 from duelwise.service.app import Application
 from duelwise.service.connections import GuardedProtocol
-from duelwise.service.decoding import FIELDS, check_width
 from duelwise.service.logs import JsonLines
 from duelwise.service.serving import Place, only_decides
 
@@ -130,14 +129,3 @@ def test_a_line_of_the_log_is_an_object() -> None:
     assert told["at"] == "1970-01-01T00:00:00.250+00:00"
     assert (told["level"], told["message"], told["request_id"]) == ("warning", "1 of 2", "mine")
     assert "status" not in told
-
-
-def test_a_body_has_no_more_numbers_than_its_objects_can_hold() -> None:
-    """Of an object with three features: so many commas, and room for those in its texts."""
-    most = 3 + FIELDS
-    check_width(b"{" + b"," * most, {"features": ["a", "b", "c"]})
-    with pytest.raises(InvalidInput, match=rf"lists about {most + 1} numbers; expected at most 3 for each"):
-        check_width(b"{" + b"," * (most + 1), {"features": ["a", "b", "c"]})
-    check_width(b'{""' + b"," * (most + 200), {"features": ["a", "b"], "left": ["c"]})
-    with pytest.raises(InvalidInput):
-        check_width(b'{""' + b"," * (most + 201), {"features": ["a", "b"], "left": ["c"]})
