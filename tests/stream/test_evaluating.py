@@ -81,15 +81,12 @@ def test_each_vote_is_foreseen_by_the_estimate_of_its_moment(
 
 
 def test_chances_are_of_features_in_units_of_their_range() -> None:
-    names = ("price", "stars", "way")
-    settings = StreamSettings(
-        context_dim=3, feature_names=names, ranges={name: [-2, 2] for name in names}
-    )  # fmt: skip
-    folded = Folded(settings)
+    ranges = {"price": [-2, 2], "stars": [-4, 4], "way": [-1, 3]}
+    folded = Folded(StreamSettings(context_dim=3, feature_names=tuple(ranges), ranges=ranges))
     theta = folded.learner.theta[0]
     theta[:] = 1.0, -2.0, 0.5
-    z = np.random.default_rng(0).uniform(-2, 2, (5, 2, 3))
-    expected = 1 / (1 + np.exp(-(z[:, 0] - z[:, 1]) / 2 @ theta))
+    z = np.random.default_rng(0).uniform(-1, 2, (5, 2, 3))
+    expected = 1 / (1 + np.exp(-((z[:, 0] - z[:, 1]) / [2, 4, 2]) @ theta))
     np.testing.assert_allclose(chances(folded, z), expected)
 
 

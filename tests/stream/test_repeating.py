@@ -11,6 +11,7 @@ import pytest
 from duelwise.errors import Conflict
 from duelwise.stream.candidates import CandidateSet
 from duelwise.stream.events import Asked
+from duelwise.stream.operations import Side
 from duelwise.stream.repeating import check_repeated, digest_of, duel_of
 from duelwise.types import Array
 
@@ -30,8 +31,8 @@ def test_names_that_run_together_are_told_apart() -> None:
 
 def test_a_duel_is_answered_as_it_was_shown() -> None:
     duel = duel_of(ASKED, repeated=True, clamped=("price",))
-    assert (duel.left, duel.right) == (("a", 0), ("c", 2))
-    assert duel_of(ASKED._replace(swapped=False, ids=None), repeated=False).left == (None, 2)
+    assert (duel.left, duel.right) == (Side("a", 0), Side("c", 2))
+    assert duel_of(ASKED._replace(swapped=False, ids=None), repeated=False).left == Side(None, 2)
     assert (duel.ticket, duel.model_version, duel.repeated, duel.clamped) == ("4-tag", 3, True, ("price",))
 
 
