@@ -21,7 +21,7 @@ from duelwise.stream.folding import Folded
 from duelwise.stream.logs import RecordedLog
 from duelwise.stream.prequential import chances, held_out, walk
 from duelwise.stream.transfer import backup, read_backup
-from duelwise.types import Array
+from duelwise.types import JSON, Array
 from known import known
 
 TASTE = np.array([-2.0, 3.0])
@@ -81,7 +81,7 @@ def test_each_vote_is_foreseen_by_the_estimate_of_its_moment(
 
 
 def test_chances_are_of_features_in_units_of_their_range() -> None:
-    ranges = {"price": [-2, 2], "stars": [-4, 4], "way": [-1, 3]}
+    ranges: dict[str, JSON] = {"price": [-2, 2], "stars": [-4, 4], "way": [-1, 3]}
     folded = Folded(StreamSettings(context_dim=3, feature_names=tuple(ranges), ranges=ranges))
     theta = folded.learner.theta[0]
     theta[:] = 1.0, -2.0, 0.5
