@@ -14,6 +14,7 @@ from duelwise.stream import evaluation_page, stress_page
 from duelwise.stream.audit_page import SHOWN, audit_page
 from duelwise.stream.auditing import Audit, GroupCheck
 from duelwise.stream.evaluating import Evaluation, Line
+from duelwise.stream.plots import chart
 from duelwise.stream.stressing import Moved, Stressed
 
 SCORE = Score(
@@ -146,3 +147,27 @@ def test_an_audit_shows_groups_and_the_votes_of_most_influence() -> None:
     assert page.index("<td>t59</td>") < page.index("<td>t58</td>")
     assert "<td>0.922</td>" in page
     assert drawn(page, "of-influence")[0]["x"][-1] == 59 / 64
+
+
+def test_a_chart_is_laid_out_so() -> None:
+    """Room for the title and the axes, a legend where there are several lines, no colour of its own."""
+    page = chart("it", [{"y": [1]}, {"y": [2]}], title='<b> & "c"', x="hours", y="votes")
+    assert 'aria-label="&lt;b> &amp; &quot;c&quot;"' in page
+    traces = drawn(page, "it")
+    after = page.index("[", page.index('"it", ')) + len(json.dumps(traces)) + 2
+    layout, end = json.JSONDecoder().raw_decode(page[after:])
+    axis = {"gridcolor": "#8883", "zerolinecolor": "#8886", "automargin": True}
+    assert layout == {
+        "title": {"text": '<b> & "c"', "font": {"size": 14}},
+        "height": 300,
+        "margin": {"l": 50, "r": 10, "t": 40, "b": 45},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"color": "#808894"},
+        "showlegend": True,
+        "legend": {"orientation": "h"},
+        "xaxis": {**axis, "title": {"text": "hours"}},
+        "yaxis": {**axis, "title": {"text": "votes"}},
+    }
+    assert page[after + end :].startswith(', {"responsive": true, "displayModeBar": false}))')
+    assert '"showlegend": false' in chart("it", [{"y": [1]}], title="")
