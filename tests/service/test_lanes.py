@@ -254,6 +254,16 @@ def test_a_writer_that_was_idle_long_enough_begins_at_once(loop: Loop, now: floa
     assert (len(loop.soon), len(loop.later)) == ((1, 0) if at_once else (0, 1))
 
 
+def test_as_many_as_were_answered_are_enough(loop: Loop) -> None:
+    writer = Held(loop, [])
+    lane = Lane(cast("DecisionStream", FakeStream()), writer, limit=9)
+    submit(lane, "a")
+    loop.turn()
+    writer.end(100.004)
+    submit(lane, "b")  # the one who was answered is back
+    assert (len(loop.soon), len(loop.later)) == (1, 0)
+
+
 def test_a_transaction_takes_so_many_operations_and_at_least_one_request(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from duelwise.stream.evaluating import OFFLINE, POSTERIOR, Folds, _offers, _offl
 from duelwise.stream.events import Asked, Recorded, Told
 from duelwise.stream.folding import Folded
 from duelwise.stream.logs import RecordedLog
-from duelwise.stream.prequential import chances, held_out, walk
+from duelwise.stream.prequential import _won, chances, held_out, walk
 from duelwise.stream.transfer import backup, read_backup
 from duelwise.types import JSON, Array
 from known import known
@@ -146,6 +146,26 @@ def test_other_choices_are_valued_only_where_the_log_can_tell(url: str, tmp_path
             wins = known(line.favourite_wins)
             assert abs(wins.mean - 0.8) < 4 * wins.standard_error
             assert wins.standard_error < 0.1
+
+
+@pytest.mark.parametrize(
+    ("favourite", "outcome", "probability", "won"),
+    [
+        (2, 1.0, 0.25, 4 / 3),
+        (2, 0.5, 0.25, 2 / 3),
+        (0, 1.0, 0.25, 0.0),
+        (0, 0.0, 0.5, 2 / 3),
+        (1, 1.0, 0.5, 0.0),
+    ],
+)
+def test_a_win_of_the_favourite_counts_the_more_the_less_likely_its_pair_was(
+    favourite: int, outcome: float, probability: float, won: float
+) -> None:
+    """Of four candidates the third met the first: over the chance of that pair, and of three to meet."""
+    pair, none = np.ones((2, 2)), np.empty((2, 0))
+    duel = Asked(0, "tag", np.array([2, 0]), pair, none, False, 0, probability=probability)
+    assert _won(duel, outcome, favourite, 4) == pytest.approx(won)
+    assert _won(duel._replace(probability=None), outcome, favourite, 4) == 0.0
 
 
 def test_it_says_how_many_duels_keep_other_choices_from_being_valued() -> None:
