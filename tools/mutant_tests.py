@@ -28,6 +28,9 @@ USERS = {
 }
 """Folders of tests by package, its own first."""
 
+DEFAULTS = "tests/api/test_defaults.py"
+"""Reads the sources: it notices defaults and constants, and runs none of them."""
+
 
 class Recorder:
     """Writes down, test by test, which functions of the package ran, by file and first line."""
@@ -104,17 +107,19 @@ class Seen:
         """Tests of a line: those that ran its function or, outside of any, those that ran its file.
 
         A kernel is never seen to run: first come files of tests that name its module, then tests that ran
-        something else of its file, then all others of its package, the quickest file first.
+        something else of its file, then all others of its package, the quickest file first. Before all of
+        them, for a default or a constant, comes the test of these.
         """
-        function = enclosing(ast.parse((root / file).read_text(encoding="utf-8")), line)
+        tree = ast.parse((root / file).read_text(encoding="utf-8"))
+        function = enclosing(tree, line)
         found = self.tests.get(f"{file}:{function}") if function else self.by_file.get(file)
+        first = [DEFAULTS] if (root / DEFAULTS).exists() and not in_body(tree, line) else []
         if found:
-            return near_first(found, file)
+            return [*first, *near_first(found, file)]
         near, others = named(file, root / "tests")
         others.sort(key=lambda test: self.seconds.get(test, math.inf))
-        return list(dict.fromkeys([*near, *near_first(self.by_file.get(file, []), file), *others])) or [
-            "tests"
-        ]
+        near += near_first(self.by_file.get(file, []), file)
+        return list(dict.fromkeys([*first, *near, *others])) or ["tests"]
 
 
 def enclosing(tree: ast.AST, line: int) -> int | None:
@@ -126,6 +131,15 @@ def enclosing(tree: ast.AST, line: int) -> int | None:
         and node.lineno <= line <= (node.end_lineno or line)
     ]
     return max(starts, default=None)
+
+
+def in_body(tree: ast.AST, line: int) -> bool:
+    """Whether a line is among the statements of a function, not in its head and not outside of any."""
+    return any(
+        node.body[0].lineno <= line <= (node.end_lineno or line)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
 
 
 def near_first(tests: list[str], file: str) -> list[str]:

@@ -25,6 +25,10 @@ COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
 }
 
 
+SYMMETRIC = ("max", "min")
+"""Functions that take their arguments in any order: swapped, they say the same."""
+
+
 @dataclass(frozen=True, order=True)
 class Mutation:
     """A span of one line, and what stands there instead."""
@@ -70,6 +74,10 @@ def draw(root: Path, files: list[Path], *, count: int, seed: int) -> list[Mutati
     return sorted(taken[:count])
 
 
+def _is_symmetric(function: ast.expr) -> bool:
+    return isinstance(function, ast.Name) and function.id in SYMMETRIC
+
+
 class _Finder:
     """Walks a syntax tree; positions are those of the text, one line each."""
 
@@ -87,7 +95,7 @@ class _Finder:
                 yield from self._between(node.left, node.comparators[0], "comparison", *pair)
             elif isinstance(node, ast.Constant) and type(node.value) is int:
                 yield from self._replaced(node, "off by one", str(node.value + 1))
-            elif isinstance(node, ast.Call) and len(node.args) > 1:
+            elif isinstance(node, ast.Call) and len(node.args) > 1 and not _is_symmetric(node.func):
                 yield from self._swapped(node)
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 yield from self._defaults(node)

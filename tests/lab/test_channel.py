@@ -1,6 +1,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from duelwise.lab.play.corruptions import (
     CorruptionModel,
     LateCorruption,
     LeverageCorruption,
+    LyingRaters,
+    LyingRatersAtWork,
     NoCorruption,
     RandomCorruption,
     StrategicCorruption,
@@ -27,7 +30,9 @@ from duelwise.lab.play.delays import (
     NoDelay,
     ParetoDelay,
     StrategicDelay,
+    TogetherDelay,
 )
+from duelwise.randomness import BLOCK
 from duelwise.types import Array, BoolArray, IntArray, Served
 
 
@@ -53,6 +58,32 @@ def served(t: int, arms: IntArray, leverage: float = 1.0) -> Served:
 def draw_round(rng: np.random.Generator, runs: int) -> tuple[IntArray, Array, Array]:
     """Random arms (self-duels among them), outcomes (ties among them) and utilities of three arms."""
     return rng.integers(0, 3, (runs, 2)), rng.integers(0, 3, runs) / 2, rng.standard_normal((runs, 3))
+
+
+def test_votes_that_come_together_come_with_the_last_of_them() -> None:
+    delays: Any = TogetherDelay(size=3).start(runs=[0, 1], seed=0)
+    told = [delays.rounds(t, served(t, np.zeros((2, 2), np.int64)), np.zeros((2, 3))) for t in range(7)]
+    assert np.array(told)[:, 0].tolist() == [2, 1, 0, 2, 1, 0, 2]
+    begin = 3 * BLOCK
+    table = delays.compiled(begin, 2).rounds
+    assert table[:4].tolist() == [[2 - t % 3] * 2 for t in range(begin, begin + 4)]
+    with pytest.raises(InvalidInput, match="size"):
+        TogetherDelay(size=0)
+    at_once: Any = TogetherDelay(size=1).start(runs=[0], seed=0)
+    assert at_once.compiled(0, 1).rounds.max() == 0
+
+
+def test_the_votes_of_a_share_of_the_raters_are_turned_round() -> None:
+    lying = LyingRaters(raters=5, liars=0.4).start(runs=[0, 1], seed=2)
+    assert isinstance(lying, LyingRatersAtWork)
+    sources = np.array([lying.sources(t) for t in range(BLOCK)])
+    assert set(sources.ravel().tolist()) == set(range(5))
+    duel = served(0, np.zeros((2, 2), np.int64))
+    flips = np.array([lying.flips(t, duel, np.ones(2), np.zeros((2, 3))) for t in range(BLOCK)])
+    np.testing.assert_array_equal(flips, sources < 2)
+    for wrong in ({"raters": 0}, {"liars": 1.1}, {"liars": -0.1}):
+        with pytest.raises(InvalidInput, match=next(iter(wrong))):
+            LyingRaters(**wrong)  # pyright: ignore[reportArgumentType]
 
 
 budgets = st.integers(0, 60)

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from small import PROBLEM
 from typer.testing import CliRunner
 
 from duelwise.cli import app
 from duelwise.errors import InvalidInput, UnknownName
+from duelwise.lab.cells.experiment import Method
+from duelwise.lab.cells.problem import Problem, Synthetic, sizes
+from duelwise.lab.paper.contest import Contest, Standing, compete, ranked
+from duelwise.lab.play.corruptions import StrategicCorruption
+from duelwise.lab.play.delays import NoDelay
+from duelwise.lab.play.scenario import Scenario
+from duelwise.lab.play.simulation import Trajectory
+from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.recipes import PAPER_FIVE, RECIPES
 
 SMALL = ["--dim", "3", "--arms", "4", "--horizon", "60", "--runs", "2", "--delay-budget", "100"]
@@ -81,6 +92,74 @@ def test_unknown_names_are_told_the_nearest(arguments: list[str], message: str) 
 def test_impossible_numbers_are_refused(option: str) -> None:
     with pytest.raises(InvalidInput):
         CliRunner().invoke(app, ["run", "linear", *SMALL, option, "-1"], catch_exceptions=False)
+
+
+def standing(name: str, *regret: list[float]) -> Standing:
+    """Of a method whose runs had these regrets round by round; its second round was a self-duel."""
+    runs, rounds = len(regret), len(regret[0])
+    arms, zeros = np.zeros((runs, rounds, 2), np.int32), np.zeros(runs, np.int64)
+    arms[:, :, 1] = np.arange(rounds) != 1
+    played = Trajectory(
+        regret=np.array(regret), distinct_regret=np.array(regret), arms=arms, told=zeros, flips_spent=zeros,
+        delay_spent=zeros,
+    )  # fmt: skip
+    return Standing(method=Method(name=name, clip=0.5), trajectory=played, seconds=2.5, compiling=1.5)
+
+
+def test_a_standing_in_numbers() -> None:
+    assert standing("rcdb", [1.0, 2.0], [3.0, 4.0]).summary() == {
+        "final_regret_mean": 5.0,
+        "final_regret_sd": pytest.approx(np.sqrt(8)),
+        "final_regret": [3.0, 7.0],
+        "regret_curve_mean": [2.0, 5.0],
+        "self_duels": 0.5,
+        "seconds": 2.5,
+        "compiling_seconds": 1.5,
+        "settings": {"clip": 0.5},
+    }
+    assert standing("rcdb", [1.0, 2.0]).summary()["final_regret_sd"] == 0.0
+
+
+def test_the_lowest_mean_regret_stands_first() -> None:
+    finals = {"rcdb": (3.0, 9.0), "colstim": (5.0, 5.0), "max-inp": (9.0, 2.0)}
+    met = [standing(name, [first], [second]) for name, (first, second) in finals.items()]
+    assert [one.method.name for one in ranked(met)] == ["colstim", "max-inp", "rcdb"]
+
+
+def test_who_listens_hears_of_every_method_that_has_played() -> None:
+    heard: list[tuple[str, DuelingLearner, Scenario, Trajectory]] = []
+    done: list[int] = []
+    found = compete(
+        PROBLEM, Method(name="rcdb"), runs=2, progress=done.append, after=lambda *told: heard.append(told)
+    )
+    ((name, learner, scenario, trajectory),) = heard
+    assert name == "rcdb"
+    assert (learner.runs, learner.round, scenario.world.runs) == (2, 40, 2)
+    assert learner.monitors.duels.tolist() == [40, 40]
+    assert trajectory is found.trajectory
+    assert done[-1] == 40
+    assert 0 < found.seconds < 60
+
+
+def test_a_contest_is_a_panel_of_its_size() -> None:
+    asked = Contest(
+        task="pre-serving", mapping="abs", delay=NoDelay(), context_dim=3, arms=4, horizon=50, seed=2,
+        corruption_budget=7, methods=("rcdb", "rcdp-ucb"), link="probit",
+    )  # fmt: skip
+    panel = asked.panel()
+    assert panel.problem == Problem(
+        world=Synthetic(mapping="abs", context_dim=3, arms=4, parameters="published", link="probit"),
+        delay=NoDelay(), corruption=StrategicCorruption(budget=7), horizon=50, seed=2,
+    )  # fmt: skip
+    assert [(work.method.name, work.method.post_serving, work.runs) for work in asked.work()] == [
+        ("rcdb", "none", 10),
+        ("rcdp-ucb", "spline", 10),
+    ]
+    assert asked.trials() == []
+    assert [method.link for method in asked.settled(lambda _: np.zeros(1))] == ["probit", "probit"]
+    linear = replace(asked, task="linear", link="logistic")
+    assert sizes(linear.panel().problem.world) == (3, 0, 4)
+    assert [method.link for method in linear.settled(lambda _: np.zeros(1))] == [None, None]
 
 
 def test_list_names_everything_that_can_be_run() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from small import PROBLEM, cells
 
 from duelwise.errors import InvalidInput, UnknownName
-from duelwise.lab.cells.experiment import Cell, Method, decode_cell, decode_experiment
+from duelwise.lab.cells.experiment import PAPER_FIVE, Cell, Method, decode_cell, decode_experiment
 from duelwise.lab.cells.problem import Problem, Synthetic
 from duelwise.lab.play.corruptions import LateCorruption, RandomCorruption, StrategicCorruption
 from duelwise.lab.play.delays import GaussianDelay, NoDelay, ParetoDelay, StrategicDelay
@@ -126,6 +126,15 @@ def test_a_file_describes_an_experiment() -> None:
 def test_errors_name_the_key(old: str, new: str, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         decode_experiment(tomllib.loads(FILE.replace(old, new)))
+
+
+def test_a_file_that_says_only_its_world_is_played_at_the_papers_size() -> None:
+    experiment = decode_experiment({"world": {"kind": "synthetic"}})
+    assert (experiment.title, experiment.runs) == ("Experiment", 10)
+    assert (experiment.problem.horizon, experiment.problem.seed) == (2000, 0)
+    assert [(method.name, method.post_serving) for method in experiment.methods] == [
+        (name, "spline") for name in PAPER_FIVE
+    ]
 
 
 def test_a_world_is_needed() -> None:

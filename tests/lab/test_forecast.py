@@ -8,10 +8,10 @@ import pytest
 from small import PROBLEM
 
 from duelwise.errors import InvalidInput
-from duelwise.lab.cells.experiment import Method
-from duelwise.lab.cells.problem import Synthetic
-from duelwise.lab.sweep.costs import memory
-from duelwise.lab.sweep.forecast import Work, duration, forecast, heaviest_setting, refuse_too_large
+from duelwise.lab.cells.experiment import Cell, Method
+from duelwise.lab.cells.problem import Problem, Synthetic
+from duelwise.lab.sweep.costs import cost, memory, seconds
+from duelwise.lab.sweep.forecast import Forecast, Work, duration, forecast, heaviest_setting, refuse_too_large
 
 WORK = Work(problem=PROBLEM, method=Method(name="rcdp-ucb"), runs=10)
 
@@ -76,3 +76,77 @@ def test_workers_share_the_time_and_add_memory() -> None:
 )
 def test_durations_are_said_as_a_person_would(seconds: float, words: str) -> None:
     assert duration(seconds) == words
+
+
+LATER = replace(PROBLEM, world=Synthetic(context_dim=3, arms=4, mapping="abs"))  # three more after serving
+BLOCKS, LATER_BLOCKS = 4 * 256 * 4 * (3 + 3), 4 * 256 * 4 * (3 + 3 + 3)  # of x, y and three numbers
+LEARNS = {name: Method(name="rcdb", post_serving=name) for name in ("spline", "mlp", "mlp-replay")}
+
+
+@pytest.mark.parametrize(
+    ("problem", "method", "numbers"),
+    [
+        (PROBLEM, Method(name="rcdb"), BLOCKS + 5 * 40 + 5 * 3**2 + 2 * (40 + 256) * (3 + 3)),
+        (LATER, Method(name="rcdb"), LATER_BLOCKS + 5 * 40 + 5 * 3**2 + 2 * (40 + 256) * (3 + 3)),
+        (
+            replace(LATER, horizon=5000), Method(name="rcdb"),
+            LATER_BLOCKS + 5 * 5000 + 5 * 3**2 + 2 * 1024 * (3 + 3),  # no more votes wait than there is room
+        ),
+        (
+            LATER, LEARNS["spline"],
+            LATER_BLOCKS + 5 * 40 + 5 * 6**2 + 2 * (40 + 256) * (6 + 3) + 2 * 39**2 + 39 * 3,
+        ),
+        (
+            LATER, LEARNS["mlp"],
+            LATER_BLOCKS + 5 * 40 + 5 * 6**2 + 2 * (40 + 256) * (6 + 3) + 6 * 40 * (3 + 3 + 128),
+        ),
+    ],
+    ids=["before serving", "not learning", "long", "spline", "network"],
+)  # fmt: skip
+def test_memory_is_counted_part_by_part(problem: Problem, method: Method, numbers: int) -> None:
+    """Rounds, trajectory, geometries, votes on their way and φ̂, in numbers of eight bytes for each run."""
+    assert memory(problem, method, 2) == 8 * 2 * numbers
+
+
+@pytest.mark.parametrize(
+    ("problem", "method", "microseconds"),
+    [
+        (PROBLEM, Method(name="rcdb"), 3.0 + 0.045 * 12 + 0.008 * 9),
+        (PROBLEM, Method(name="vacdb"), 3.0 + 0.045 * 12 + 0.008 * 9 + 400),
+        (PROBLEM, Method(name="rcdp-ucb"), 3.0 + 0.045 * 12 + 0.008 * 9 + 0.00025 * 3 * 40),
+        (LATER, LEARNS["spline"], 3.0 + 0.045 * 24 + 0.008 * 36 + 0.0012 * 39**2),
+        (LATER, LEARNS["mlp"], 3.0 + 0.045 * 24 + 0.008 * 36 + 1.2 * 40),
+        (LATER, LEARNS["mlp-replay"], 3.0 + 0.045 * 24 + 0.008 * 36 + 400),
+    ],
+    ids=["plain", "in Python", "exact", "spline", "network", "replay"],
+)
+def test_time_is_counted_part_by_part(problem: Problem, method: Method, microseconds: float) -> None:
+    """Choosing, the geometry, the estimate and φ̂, for each round of each run."""
+    assert seconds(problem, method, 10) == pytest.approx(1e-6 * microseconds * 40 * 10)
+    cell = Cell(problem=problem, method=method, runs=(4, 7))
+    assert cost(cell) == pytest.approx(1e-6 * microseconds * 40 * 2)
+
+
+@pytest.mark.parametrize(
+    ("memory", "words"),
+    [(1e8, "under 0.1 GB of memory"), (1.01e8, "up to 0.1 GB of memory"), (2.34e9, "up to 2.3 GB of memory")],
+)
+def test_a_forecast_in_words(memory: float, words: str) -> None:
+    assert str(Forecast(curves=3, seconds=600, memory=memory)) == f"3 curves, about 10 min, {words}"
+
+
+def test_a_refusal_says_what_is_needed_and_what_is_free() -> None:
+    large = replace(WORK, problem=replace(PROBLEM, horizon=10**9))
+    assert WORK.memory() < 1e7 < large.memory()
+    gigabytes = f"{2 * large.memory() / 1e9:,.0f}"
+    told = rf"^horizon is 1,000,000,000: .* about {gigabytes} GB of memory, and 8\.5 GB are free"
+    with pytest.raises(InvalidInput, match=told):
+        refuse_too_large([large] * 3, workers=2, free=8.5e9)
+
+
+def test_fewer_curves_than_workers_keep_only_so_many_at_work() -> None:
+    alone, crowded, nothing = (forecast([WORK] * count, workers=4) for count in (1, 2, 0))
+    assert alone.seconds == pytest.approx(WORK.seconds())
+    assert crowded.seconds == pytest.approx(WORK.seconds())
+    assert crowded.memory == 2 * WORK.memory()
+    assert (nothing.seconds, nothing.memory) == (0.0, 0.0)

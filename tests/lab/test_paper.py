@@ -8,6 +8,7 @@ import pytest
 
 from duelwise.errors import UnknownName
 from duelwise.lab.cells.problem import Synthetic, sizes
+from duelwise.lab.paper.captions import differences
 from duelwise.lab.paper.figures import FIGURES, METHODS, figures_named
 from duelwise.lab.play.corruptions import StrategicCorruption
 from duelwise.lab.play.delays import GaussianDelay, StrategicDelay
@@ -103,3 +104,25 @@ def test_figures_are_found_by_number_and_label() -> None:
     assert len(figures_named(("all",))) == len(FIGURES)
     with pytest.raises(UnknownName, match="ablation"):
         figures_named(("ablatoin",))
+
+
+MODEL, TREATED = "φ̂ = spline, not the paper's network", "one treatment for all methods"
+SIGMA = "σ = 100 as in the paper's table and code, not 10"
+
+
+@pytest.mark.parametrize(
+    ("label", "protocol", "post_serving", "runs", "said"),
+    [
+        ("appendix_dimension_ps_abs", "paper", "mlp", 10, []),
+        ("appendix_dimension_ps_abs", "paper", "spline", 10, [MODEL]),
+        ("appendix_dimension_no_ps", "paper", "spline", 10, []),
+        ("appendix_std_ablation", "paper", "spline", 10, []),
+        ("ablation", "paper", "spline", 3, ["3 runs, not 10", SIGMA]),
+        ("robustness_results", "fair", "spline", 10, [MODEL, TREATED, SIGMA]),
+    ],
+)
+def test_what_a_figure_has_other_than_its_caption_says(
+    label: str, protocol: str, post_serving: str, runs: int, said: list[str]
+) -> None:
+    found = differences(label, protocol=protocol, post_serving=post_serving, runs=runs)
+    assert [words.split(", tuned")[0] for words in found] == said

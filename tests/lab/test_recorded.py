@@ -19,8 +19,10 @@ from duelwise.errors import InvalidInput
 from duelwise.lab.cells.experiment import Cell, Method
 from duelwise.lab.cells.playing import play
 from duelwise.lab.play.world import World
+from duelwise.lab.worlds import trains
 from duelwise.lab.worlds.answers import Answers
-from duelwise.lab.worlds.recorded import RecordedVotes, StrengthFit, VoteRecord
+from duelwise.lab.worlds.items import Items
+from duelwise.lab.worlds.recorded import RecordedVotes, RecordedWorld, StrengthFit, VoteRecord
 from duelwise.lab.worlds.trains import TrainChoices
 from duelwise.testing.worlds import WorldConformance
 
@@ -36,6 +38,7 @@ def test_candidates_answer_one_prompt() -> None:
     world = Answers(folder=FOLDER, arms=3).start(runs=(0, 1), seed=0)
     prompts = [set(group.tolist()) for group in world.items.groups]
     assert len(prompts) == 2  # the third prompt was never voted on
+    assert prompts[0] == set(range(5))  # answers 0 to 4 are to the first
     for t in range(30):
         for row in world.rows(t):
             assert any(set(row.tolist()) <= prompt for prompt in prompts)
@@ -97,6 +100,19 @@ def test_a_cell_says_how_often_votes_were_recorded() -> None:
     assert np.all(curve.recorded_share <= 1.0)
 
 
+def test_the_recorded_share_is_of_pairs_of_two_different_things() -> None:
+    """Served in three rounds: a pair that was voted on, one that was not, and a thing with itself."""
+    items = Items(np.zeros((4, 1)), np.zeros((4, 1)), np.zeros(4), (np.arange(4),))
+    record = VoteRecord(np.array([0]), np.array([1]), np.array([1.0]))
+    world = RecordedWorld(items, record, runs=(0,), seed=0, arms=4)
+    served: list[list[int]] = []
+    for t, (first, second) in enumerate([(1, 0), (2, 3), (0, 0)]):
+        places = world.rows(t)[0].tolist()
+        served.append([places.index(first), places.index(second)])
+    assert world.recorded_share(np.array([served])).tolist() == [0.5]
+    assert world.recorded_share(np.array([served[2:]])).tolist() == [0.0]
+
+
 def test_missing_files_are_named_with_their_source(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"github\.com/dustalov/llmfao"):
         Answers(folder=str(tmp_path / "nowhere")).start(runs=(0,), seed=0)
@@ -122,6 +138,34 @@ def test_train_choices_become_a_world(tmp_path: Path) -> None:
     assert world.items.utility[cheap] > world.items.utility[dear]
     with pytest.raises(InvalidInput, match="nobody was asked"):
         TrainChoices(path=str(path), arms=40).start(runs=(0,), seed=0)
+
+
+def test_every_journey_is_there_once_and_every_choice(tmp_path: Path) -> None:
+    """Four journeys that all were offered first, and four of either comfort that were offered second."""
+    path = tmp_path / "all.csv.gz"
+    path.write_bytes(gzip.compress("\n".join([HEAD, *ROWS]).encode()))
+    items, record = trains._load(str(path))
+    assert items.utility.shape == (4 + 2 * 4,)
+    assert [len(group) for group in items.groups] == [8] * 4  # of each person
+    TrainChoices(path=str(path), arms=8).start(runs=(0,), seed=0)
+    price, time = items.x.T
+    change, comfort = items.y.T
+    assert record.outcome.tolist() == [1.0, 1.0, 0.0, 0.0] * 4
+    for column in (price[record.first], time[record.first]):
+        assert np.all(np.diff(column[:4]) > 0)
+    assert np.all(np.diff(time[record.second][:4]) < 0)
+    assert np.all(change[record.first] < change[record.second])
+    assert np.ptp(comfort[record.first]) == 0.0
+    assert (comfort[record.second].reshape(4, 4)[:, 0] > 0).tolist() == [False, True, False, True]
+
+
+def test_a_table_without_a_column_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "half.csv.gz"
+    path.write_bytes(gzip.compress("\n".join([HEAD.replace("comfort2", "cosiness"), *ROWS]).encode()))
+    with pytest.raises(InvalidInput, match="no column 'comfort2'"):
+        TrainChoices(path=str(path)).start(runs=(0,), seed=0)
+    with pytest.raises(InvalidInput, match="arms"):
+        TrainChoices(path=str(path), arms=1)
 
 
 def test_missing_trains_are_named_with_their_source() -> None:

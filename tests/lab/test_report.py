@@ -8,15 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pytest
 from small import shrunk
 
 from duelwise.errors import InvalidInput
 from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.paper.protocols import FairProtocol, PaperProtocol
+from duelwise.lab.paper.records import Entry, Record, Session
 from duelwise.lab.paper.study import Study, conduct
-from duelwise.lab.report.html import page, write_report
-from duelwise.lab.report.interactive_charts import chart
+from duelwise.lab.report import html
+from duelwise.lab.report.html import heading, page, write_report
+from duelwise.lab.report.interactive_charts import band_traces, chart, layout_of
 from duelwise.lab.report.results import Results
 from duelwise.lab.report.summary import markdown
 from duelwise.lab.sweep.runner import Runner
@@ -98,6 +101,53 @@ def test_a_chart_has_a_band_and_a_mean_for_every_curve(folder: Path) -> None:
     assert mean["y"][-1] == pytest.approx(results.lines[0].curve.final.mean(), rel=1e-3)
 
 
+def test_panels_stand_in_rows_of_three() -> None:
+    """Five of them: widths of a third each, two rows, and a title in the middle above each panel."""
+    layout = layout_of(["a", "b", "c", "d", "e"])
+    assert (layout["height"], inside(layout, "legend", "y")) == (260 * 2 + 90, 1.06)
+    assert layout["margin"] == {"l": 60, "r": 15, "t": 45, "b": 40}
+    boxes = [inside(layout, f"{axis}axis5", "domain") for axis in "xy"]
+    assert boxes[0] == pytest.approx([1 / 3 + 0.03, 2 / 3 - 0.02])
+    assert boxes[1] == pytest.approx([0.07, 0.44])
+    assert inside(layout, "yaxis", "domain") == pytest.approx([0.57, 0.94])
+    assert inside(layout, "xaxis3", "domain") == pytest.approx([2 / 3 + 0.03, 0.98])
+    assert [inside(layout, f"{axis}axis5", "anchor") for axis in "xy"] == ["y5", "x5"]
+    notes = [(note["text"], note["x"], note["y"]) for note in inside(layout, "annotations")]
+    assert notes[0] == ("a", pytest.approx((0.03 + 1 / 3 - 0.02) / 2), pytest.approx(0.94))
+    assert notes[4] == ("e", pytest.approx(sum(boxes[0]) / 2), pytest.approx(0.44))
+
+
+def test_rounds_are_said_below_the_last_of_a_column_and_regret_left_of_a_row() -> None:
+    layout = layout_of(["a", "b", "c", "d", "e"])
+    suffixes = ("", "2", "3", "4", "5")
+    said = [
+        (inside(layout, f"xaxis{at}", "title", "text"), inside(layout, f"yaxis{at}", "title", "text"))
+        for at in suffixes
+    ]
+    round, regret = "Round", "Cumulative regret"
+    assert said == [("", regret), ("", ""), (round, ""), (round, regret), (round, "")]
+
+
+def test_a_band_is_one_deviation_around_the_mean_and_ends_with_the_last_round() -> None:
+    rounds, regret = np.arange(1, 8), np.array([np.arange(7.0), np.arange(7.0) + 2])
+    band, mean = band_traces("rcdb", rounds, regret, number=1)
+    assert inside(mean, "x") == [1, 3, 5, 7]
+    assert inside(mean, "y") == [1.0, 3.0, 5.0, 7.0]
+    assert inside(band, "x") == [1, 3, 5, 7, 7, 5, 3, 1]
+    assert inside(band, "y") == [2.0, 4.0, 6.0, 8.0, 6.0, 4.0, 2.0, 0.0]
+    assert [inside(mean, axis) for axis in ("xaxis", "yaxis", "name")] == ["x2", "y2", "RCDB"]
+    assert not inside(mean, "showlegend")  # the first panel's are enough
+    assert inside(band_traces("rcdb", rounds, regret, number=0)[1], "showlegend")
+
+
+@pytest.mark.parametrize(("stored", "drawn"), [(5, 3), (200, 100), (299, 150), (300, 100), (1000, 100)])
+def test_about_a_hundred_points_are_drawn(stored: int, drawn: int) -> None:
+    _, mean = band_traces("rcdb", np.arange(stored), np.full((1, stored), 12345.678), number=0)
+    assert len(inside(mean, "x")) == drawn
+    assert inside(mean, "x")[-1] == stored - 1
+    assert set(inside(mean, "y")) == {12350.0}  # four digits
+
+
 def test_files_are_written_beside_it(folder: Path, tmp_path: Path) -> None:
     paths = {path.relative_to(tmp_path).as_posix() for path in write_report(folder, tmp_path / "report.html")}
     assert {
@@ -111,6 +161,23 @@ def test_files_are_written_beside_it(folder: Path, tmp_path: Path) -> None:
         "figures/E.15-paper-spline-2-as-published.png",
     } <= paths
     assert all((tmp_path / path).stat().st_size > 0 for path in paths)
+    written = [Path(path) for path in paths if path.startswith("tables/")]
+    stems = {path.stem for path in written}
+    assert {path.name for path in written} == {
+        f"{stem}.{end}" for stem in stems for end in ("csv", "md", "tex")
+    }
+    played = (
+        "fair-spline-3-distinct-pairs",
+        "fair-spline-3-self-duels-allowed",
+        "paper-spline-2-as-published",
+    )
+    assert stems == {
+        "bounds", "settings", "datasets", "published-fair-spline-3", "published-paper-spline-2",
+        *(f"finals-{name}" for name in played), *(f"contrasts-{name}" for name in played),
+    }  # fmt: skip
+    finals = (tmp_path / "tables" / "finals-paper-spline-2-as-published.md").read_text()
+    assert finals.startswith("| figure | panel | RCDP-UCB |")
+    assert finals.endswith(" |\n")
 
 
 def test_the_summary_names_commands_times_and_verdicts(folder: Path) -> None:
@@ -137,6 +204,46 @@ def test_the_title_says_no_more_than_was_played(document: str) -> None:
     title = "2 of the paper's 18 figures as published, 1 of the paper's 18 figures fairly"
     assert f"<h1>{title}</h1>" in document
     assert "not judged" in document
+
+
+def record(protocol: str, *figures: str, title: str = "") -> Record:
+    entries = [Entry(figure=number, panel="", variant="", method="", key="") for number in figures]
+    return Record(
+        protocol=protocol, post_serving="spline", runs=2, code="", title=title, entries=tuple(entries)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("records", "title"),
+    [
+        ([record("paper", *FIGURES), record("fair", *FIGURES)], "The whole paper, as published and fairly"),
+        ([record("paper", *FIGURES)], "18 of the paper's 18 figures as published"),
+        (
+            [record("fair", "1"), record("fair", "1", "2"), record("theory", "1")],
+            "2 of the paper's 18 figures fairly, 1 of the paper's 18 figures theory",
+        ),
+        ([record("own", title="a")], "1 own experiment"),
+        (
+            [record("paper", "1"), record("own", title="a"), record("own", title="b")],
+            "1 of the paper's 18 figures as published, 2 own experiments",
+        ),
+    ],
+)
+def test_the_heading_says_what_there_is(records: list[Record], title: str) -> None:
+    assert heading(records) == title
+
+
+def test_times_are_told_in_minutes() -> None:
+    session = Session(
+        started="today", seconds=90.0, simulated=150.0, computed=7, reused=3, workers="2 local", machine="m"
+    )  # fmt: skip
+    results = Results((), [replace(record("own", title="Mine"), sessions=(session, session))])
+    cells = ("Mine, 2 runs", "today", "1.5 min", "2.5 min", "7", "3", "2 local", "m")
+    row = "".join(f"<td>{cell}</td>" for cell in cells)
+    assert html._head(results).count(f"<tr>{row}</tr>") == 2
+    fair = replace(record("fair", "1"), sessions=(session, session))
+    said = markdown(Results((), [fair]))
+    assert "14 cells in 3.0 minutes by the clock, 5.0 minutes of processor time; 2 local workers, m." in said
 
 
 def test_an_empty_folder_says_what_to_do(tmp_path: Path) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,11 +20,24 @@ from small import made_up
 from duelwise.errors import InvalidInput
 from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.paper.published import agrees, published
+from duelwise.lab.paper.records import Record, Tried
+from duelwise.lab.report import pictures, static_charts
 from duelwise.lab.report.claims import growth, judge, lowest_by_figure, network_cost
-from duelwise.lab.report.comparison import contrast_table, published_table
-from duelwise.lab.report.results import interval
+from duelwise.lab.report.comparison import contrast_table, curves_table, published_table, search_table
+from duelwise.lab.report.pictures import Band, Bar, save_bars, save_bars_page, save_page
+from duelwise.lab.report.results import Results, interval
 from duelwise.lab.report.static_charts import plot_contrasts, plot_finals, plot_regret, save_figure
-from duelwise.lab.report.tables import Budgets, bounds_table, datasets_table, finals_table, settings_table
+from duelwise.lab.report.tables import (
+    Budgets,
+    Table,
+    bounds_table,
+    datasets_table,
+    finals_table,
+    monitors_table,
+    settings_table,
+)
+from duelwise.learning.monitoring import Watched
+from known import known
 
 FINALS = {
     ("1", "Strategic", "rcdp-ucb"): [460.0, 470.0, 480.0],
@@ -73,6 +91,77 @@ def test_plots_take_an_axis_and_return_it() -> None:
         axis = Figure().subplots()
         assert plot(axis) is axis
         assert plot().has_data()
+
+
+def test_a_band_is_one_deviation_around_the_mean() -> None:
+    axis: Any = plot_regret(made_up({("1", "Strategic", "rcdb"): [10.0, 20.0]}))
+    (line,), (band,) = axis.get_lines(), axis.collections
+    last = np.asarray(line.get_xydata())[-1]
+    assert last.tolist() == [2000.0, 15.0]
+    edges = [y for x, y in np.asarray(band.get_paths()[0].vertices) if x == 2000.0]
+    assert (min(edges), max(edges)) == (10.0, 20.0)
+
+
+def test_boxes_and_differences_stand_at_their_names() -> None:
+    results = made_up(FINALS)
+    axis: Any = plot_finals(results.where(panel="Strategic"))
+    assert axis.get_xticks().tolist() == [1, 2]
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["RCDP-UCB", "RCDB"]
+    contrasts = results.contrast("rcdp-ucb", "rcdb")
+    axis = plot_contrasts(contrasts)
+    assert axis.get_xlabel() == "Final regret, RCDP-UCB - RCDB"
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["1 Strategic", "1 Stochastic"]
+    (bars,) = axis.collections
+    for contrast, bar in zip(contrasts, bars.get_segments(), strict=True):
+        assert bar[:, 0].tolist() == pytest.approx([contrast.low, contrast.high])
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (-3.0, -1.0, "lower"),
+        (-3.0, 0.0, "no difference shown"),
+        (0.0, 3.0, "no difference shown"),
+        (1.0, 3.0, "higher"),
+    ],
+)
+def test_a_difference_is_shown_where_its_interval_leaves_out_zero(
+    low: float, high: float, verdict: str
+) -> None:
+    (contrast,) = made_up(FINALS).where(panel="Strategic").contrast("rcdp-ucb", "rcdb")
+    assert replace(contrast, low=low, high=high).verdict == verdict
+
+
+def test_the_networks_share_of_the_time() -> None:
+    """Twenty seconds for two runs with it, eighteen for three without it: 10 s and 6 s a run."""
+    panel = FIGURES["2"].panels[0].title
+
+    def taking(seconds: float, runs: int) -> Results:
+        (line,) = made_up({("2", panel, "rcdp-ucb"): [1.0] * runs})
+        return Results([replace(line, curve=replace(line.curve, seconds=seconds))])
+
+    verdict = network_cost(taking(20.0, 2), taking(18.0, 3))
+    assert verdict.holds is False
+    assert verdict.evidence.startswith("10.0 s a run with the network, 6.00 s with a spline in its place")
+    assert "about 40% of the time" in verdict.evidence
+    assert network_cost(taking(10.0, 1), taking(9.0, 1)).holds is True
+    assert network_cost(taking(10.0, 1), taking(8.9, 1)).holds is False
+
+
+def test_searches_and_curves_are_tabulated() -> None:
+    tried = Tried(
+        task="linear", regime="strategic", variant="distinct pairs", method="rcdb", exploration_width=0.3,
+        clip_rule=None, mean=1234.5, chosen=True, key="k",
+    )  # fmt: skip
+    worse = replace(tried, clip_rule="√d/C", mean=2000.0, chosen=False)
+    record = Record(protocol="fair", post_serving="spline", runs=2, code="c", tried=(tried, worse))
+    assert search_table(record).rows == (
+        ("linear", "strategic", "distinct pairs", "RCDB", "0.3", "", "1,234*"),
+        ("linear", "strategic", "distinct pairs", "RCDB", "0.3", "√d/C", "2,000"),
+    )
+    (row,) = curves_table(made_up({("1", "Strategic", "rcdb"): [10.0, 20.0, 30.0]})).rows
+    assert row[:5] == ("Strategic", "as published", "RCDB", "published preset", "none")
+    assert row[8:] == ("T 2000, seed 0", "0-2", "0%", "20", "1.0")
 
 
 def test_figures_are_saved_as_pdf_and_png(tmp_path: Path) -> None:
@@ -234,6 +323,60 @@ def test_tables_become_csv_latex_and_html() -> None:
     assert len(contrast_table(made_up(FINALS), "").rows) == 2
 
 
+def test_a_table_in_every_format() -> None:
+    table = Table(title="Sums & more", head=("a_b", "x^2"), rows=(("5 %", "<1>"), ("a\\b", "2, 3")))
+    assert table.to_csv() == 'a_b,x^2\n5 %,<1>\na\\b,"2, 3"\n'
+    assert table.to_markdown() == "| a_b | x^2 |\n| --- | --- |\n| 5 % | <1> |\n| a\\b | 2, 3 |"
+    assert table.to_latex().splitlines() == [
+        "% Sums & more",
+        r"\begin{tabular}{ll}",
+        r"\toprule",
+        r"a\_b & x\^{}2 \\",
+        r"\midrule",
+        r"5 \% & <1> \\",
+        r"a\textbackslash{}b & 2, 3 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    assert table.to_html() == (
+        "<table><caption>Sums &amp; more</caption><tr><th>a_b</th><th>x^2</th></tr>"
+        "<tr><td>5 %</td><td>&lt;1&gt;</td></tr><tr><td>a\\b</td><td>2, 3</td></tr></table>"
+    )
+
+
+def test_a_table_of_finals_marks_the_lowest_mean_and_leaves_gaps() -> None:
+    finals = {place: values for place, values in FINALS.items() if place[1:] != ("Stochastic", "rcdb")}
+    table = finals_table(made_up(finals), "")
+    assert table.head == ("figure", "panel", "RCDP-UCB", "RCDB")
+    assert table.rows == (
+        ("1", "Strategic", "470 ± 10*", "795 ± 5"),
+        ("1", "Stochastic", "905 ± 5*", ""),
+    )
+
+
+def test_monitors_are_means_over_the_runs_that_can_tell() -> None:
+    results = made_up({("1", "Strategic", "rcdb"): [1.0, 2.0]})
+    assert monitors_table(results, "") is None
+    nothing, line = np.array([np.nan, np.nan]), results.lines[0]
+    seen = Watched(
+        flat_share=np.array([0.25, 0.5]), estimate_norm=np.array([2.0, 4.0]),
+        feature_norm=np.array([1.0, np.nan]), learning_rate=nothing, served_error=nothing,
+    )  # fmt: skip
+    watched = Results([replace(line, curve=replace(line.curve, watched=seen))])
+    assert known(monitors_table(watched, "")).rows == (
+        ("1", "Strategic", "RCDB", "0.375", "3", "1", "", ""),
+    )  # fmt: skip
+
+
+def test_the_title_of_the_bounds_says_what_they_were_computed_for() -> None:
+    budgets = Budgets(dim=4, horizon=100, corruption_budget=5, delay_budget=400, mean_delay=7)
+    assert bounds_table(budgets).title == (
+        "Upper bounds, leading terms at d = 4, T = 100, C = 5, Λ = 400, μ = 7 "
+        "(D = 20, m = μ, τ_m = 0.5, d_max = 20, σ_t² = 0.25)"
+    )
+    assert bounds_table() == bounds_table(Budgets())
+
+
 def test_bounds_are_computed_for_given_budgets() -> None:
     """√T = 10, √Λ = 20, D = 20, half of the votes within the window, a variance of 1/4."""
     rows = bounds_table(Budgets(dim=4, horizon=100, corruption_budget=5, delay_budget=400, mean_delay=7)).rows
@@ -260,3 +403,77 @@ def test_settings_and_dataset_statistics_are_the_papers() -> None:
     statistics = {row[0]: row[1:] for row in datasets_table().rows}
     assert statistics["Spambase"] == ("4,601", "4,601", "57", "30", "27", "2")
     assert statistics["Statlog (Landsat Satellite)"] == ("6,435", "6,430", "36", "20", "16", "6")
+
+
+BARS = [Bar("plain", 1234.5), Bar("<fast>", 0.25)]
+
+
+def drawn_in(page: str) -> dict[str, Any]:
+    """The chart of a page."""
+    return json.loads(known(re.search(r'<script type="application/json" id="chart">(.*?)</script>', page))[1])
+
+
+def test_measurements_become_a_page_of_bars(tmp_path: Path) -> None:
+    save_bars_page(
+        tmp_path / "bars.html", BARS, title="Costs & more", unit="seconds", head=("what", "how long")
+    )
+    page = (tmp_path / "bars.html").read_text()
+    assert "<h1>Costs &amp; more</h1>" in page
+    assert "<tr><th>what</th><th>how long</th></tr><tr><td>plain</td><td>1,234.5</td></tr>" in page
+    assert "<tr><td>&lt;fast&gt;</td><td>0.2</td></tr>" in page
+    drawn = json.loads(
+        known(re.search(r'<script type="application/json" id="chart">(.*?)</script>', page))[1]
+    )
+    (bars,) = drawn["data"]
+    assert (bars["x"], bars["y"], bars["orientation"]) == ([1234.5, 0.25], ["plain", "<fast>"], "h")
+    assert drawn["layout"]["height"] == 30 * 2 + 120
+    assert drawn["layout"]["xaxis"]["title"]["text"] == "seconds"
+
+
+def test_regret_becomes_a_page_with_a_curve_for_each_method(tmp_path: Path) -> None:
+    bands = [Band(name, np.array([1, 2]), np.array([[1.0, 2.0], [3.0, 4.0]])) for name in ("rcdb", "colstim")]
+    table = Table(title="Finals", head=("a",), rows=(("b",),))
+    save_page(tmp_path / "curves.html", bands, title="Curves", tables=[table])
+    page = (tmp_path / "curves.html").read_text()
+    assert table.to_html() in page
+    drawn = json.loads(
+        known(re.search(r'<script type="application/json" id="chart">(.*?)</script>', page))[1]
+    )
+    assert [trace["name"] for trace in drawn["data"] if "name" in trace] == ["RCDB", "CoLSTIM"]
+
+
+@pytest.mark.parametrize(("name", "inches"), [("bars.png", 6.4), ("bars.pdf", 3.25), ("bars.PNG", 6.4)])
+def test_a_picture_is_as_wide_as_a_screen_or_a_column(
+    name: str, inches: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved: list[Any] = []
+
+    def keep(path: Path, write: Callable[[Path], object]) -> None:
+        write(tmp_path / f"any{path.suffix}")
+
+    monkeypatch.setattr(pictures, "write_whole", keep)
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **how: saved.append((figure, how)))
+    save_bars(tmp_path / name, BARS, title="word " * 40, unit="seconds")
+    ((figure, how),) = saved
+    assert figure.get_size_inches().tolist() == pytest.approx([inches, 0.66 * inches + 0.5])
+    assert how == {"format": name[-3:].lower(), "dpi": 150}
+    (axis,) = figure.axes
+    assert [bar.get_width() for bar in axis.patches] == [1234.5, 0.25]
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["plain", "<fast>"]
+    assert max(map(len, axis.get_title().splitlines())) <= 13 * inches
+    assert axis.get_xlabel() == "seconds"
+
+
+def test_panels_of_a_figure_are_saved_in_rows_of_three(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved: list[Any] = []
+    monkeypatch.setattr(static_charts, "write_whole", lambda path, write: write(path))
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **how: saved.append((figure, how["format"])))
+    panels = [panel.title for panel in FIGURES["E.2"].panels[:4]]
+    save_figure(made_up({("E.2", title, "rcdb"): [1.0, 2.0] for title in panels}), tmp_path / "x", title="T")
+    figure = saved[0][0]
+    assert [kind for _, kind in saved] == ["pdf", "png"]
+    assert figure.get_size_inches().tolist() == pytest.approx([3.4 * 3, 2.7 * 2 + 0.5])
+    assert [axis.get_visible() for axis in figure.axes] == [True] * 4 + [False] * 2
+    assert [axis.get_title() for axis in figure.axes[:4]] == panels

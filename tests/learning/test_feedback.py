@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from duelwise.errors import AlreadyTold
+from duelwise.errors import AlreadyTold, DuelwiseError
 from duelwise.learning.estimation import FullMLE
 from duelwise.learning.estimation.full_mle import History, MaximumLikelihood
+from duelwise.learning.learned import NOTHING, Learned, joined
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.recipes import Options, Tuning, live, rcdp_ucb, steady
 from duelwise.learning.weighting import Uniform
@@ -238,6 +239,44 @@ def test_the_requested_geometry_counts_what_was_requested_and_then_what_it_was()
     dz = np.concatenate([x[0, 0] - x[0, 1], y[0, 0] - y[0, 1]])
     np.testing.assert_allclose(S, np.eye(4) + 0.5 * np.outer(dz, dz), atol=1e-12)
     np.testing.assert_allclose(one.requested_geometry.inverse[0], np.linalg.inv(S), atol=1e-12)
+
+
+def test_what_is_still_to_come_is_expected_and_what_is_known_is_not() -> None:
+    x, y, _ = drawn(12)
+    one = learner()
+    for t in range(10):
+        serve(one, x[t])
+        observe(one, t, y[t])
+    serve(one, x[10])
+    assert one.waits_for_context(0, 10)
+    assert not one.known_context(0, 10).any()
+    part = y[10].copy()
+    part[1, 0] = NAN
+    observe(one, 10, part)
+    assert one.known_context(0, 10).tolist() == [[True, True], [False, True]]
+    expected = one.expected_context(0, 10)
+    assert np.isnan(expected).tolist() == [[True, True], [False, True]]
+    assert expected[1, 0] == one.post_serving.predict(x[10][None])[0, 1, 0]
+    observe(one, 10, np.where(np.isnan(part), y[10], NAN))
+    assert not one.waits_for_context(0, 10)
+    assert one.waits(0, 10)  # for its vote
+    tell(one, 10, 1.0)
+    assert not one.waits(0, 10)
+    assert not one.waits_for_context(0, 10)
+    with pytest.raises(DuelwiseError):
+        one.expected_context(0, 10)
+
+
+def test_what_was_learned_at_several_times_is_one() -> None:
+    def of(*rounds: int) -> Learned:
+        return Learned(np.zeros(len(rounds), np.int64), np.array(rounds), np.array(rounds) / 10)
+
+    found = joined([of(3, 1), NOTHING, of(2)])
+    assert (found.round.tolist(), found.weight.tolist(), found.run.tolist()) == (
+        [3, 1, 2],
+        [0.3, 0.1, 0.2],
+        [0, 0, 0],
+    )
 
 
 def test_budgets_that_are_unknown_are_taken_from_what_is_seen() -> None:

@@ -11,6 +11,7 @@ from scipy.special import expit, ndtr
 
 from duelwise.learning.core import links
 from duelwise.learning.estimation import FullMLE, maximum_likelihood
+from duelwise.learning.estimation.full_mle import ROWS, MaximumLikelihood
 from duelwise.learning.estimation.maximum_likelihood import Record
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.recipes import rcdp_ucb
@@ -214,3 +215,34 @@ def test_saturated_votes_are_solved(seed: int) -> None:
     learner, weight = told(dz, outcome, link=link, ridge=ridge, clip=clip, batch=batch)
     left = np.linalg.norm(gradient(learner.theta[0], dz, weight, outcome, link, ridge))
     assert left < 1e-6 * max(1.0, size)
+
+
+def started(runs: int = 2) -> MaximumLikelihood:
+    each = np.ones(runs)
+    return FullMLE().start(runs=runs, dim=3, link=0, regularisation=each, curvature=each)
+
+
+def test_a_snapshot_holds_the_votes_there_are_and_no_room_for_more() -> None:
+    estimate = started()
+    assert {name: estimate.snapshot()[name].shape[-1] for name in ROWS} == dict.fromkeys(ROWS, 0)
+    estimate.history.held[:] = 2, 5
+    state = estimate.snapshot()
+    assert state["z"].shape == (2, 3, 5)
+    assert state["weight"].shape == (2, 5)
+    assert started(0).snapshot()["weight"].shape == (0, 0)
+
+
+def test_room_for_votes_doubles_and_a_restored_estimate_has_enough() -> None:
+    estimate = started()
+    assert estimate.compiled(64).weight.shape == (2, 64)
+    estimate.history.held[:] = 2, 60
+    assert estimate.compiled(4).weight.shape == (2, 64)
+    estimate.history.weight[1, :60] = 7.0
+    assert estimate.compiled(5).weight.shape == (2, 128)
+    assert estimate.compiled(200).scratch.shape == (2, 2, 512)
+    assert np.flatnonzero(estimate.history.weight[1]).tolist() == list(range(60))
+    fresh = started()
+    fresh.history.weight[:] = 9.0  # a past that restoring must wipe out
+    fresh.restore(estimate.snapshot())
+    assert fresh.history.weight.shape == (2, 64)
+    np.testing.assert_array_equal(fresh.history.weight[1], np.repeat([7.0, 0.0], [60, 4]))

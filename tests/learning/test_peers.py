@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import root
@@ -9,9 +11,10 @@ from scipy.optimize import root
 from duelwise.errors import InvalidInput
 from duelwise.learning.estimation.maximum_likelihood import Record
 from duelwise.learning.learner import DuelingLearner
-from duelwise.learning.peers.feel_good import walk
+from duelwise.learning.peers.feel_good import FeelGoodDraws, Posterior, walk
 from duelwise.learning.peers.layered import Layers
 from duelwise.learning.recipes import RECIPES, recipe
+from duelwise.learning.selection.rule import View
 from duelwise.stream import StreamSettings
 from duelwise.types import Array, Contexts, Votes
 
@@ -144,6 +147,42 @@ def test_optimism_favours_parameters_under_which_the_best_arm_is_far_ahead() -> 
     expected = (axis * chance).sum() / chance.sum()
     assert expected > 1.5
     np.testing.assert_allclose(drawn.mean(0), [expected, 0.0], atol=0.15)
+
+
+def test_what_feels_good_looks_back_evenly_at_what_the_other_draw_chose(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two of five rounds stand for all: the first and the third, each for two and a half."""
+    learner = recipe("feel-good")(context_dim=DIM, horizon=100, exploration_width=0.5)
+    rule, posterior = learner.parts.select, learner.estimate
+    assert isinstance(rule, FeelGoodDraws)
+    assert isinstance(posterior, Posterior)
+    rng = np.random.default_rng(6)
+    offered = [rng.standard_normal((1, ARMS if t else 2, DIM)) for t in range(5)]
+    for t, candidates in enumerate(offered):
+        posterior.offered(candidates, np.array([[0, 1 + t % 2 * 2]]))
+    walks: list[tuple[Array, ...]] = []
+
+    def draw(*taken: Array) -> Array:
+        walks.append(taken)
+        return np.eye(DIM)[len(walks) - 1]
+
+    monkeypatch.setattr("duelwise.learning.peers.feel_good.walk", draw)
+    z = rng.standard_normal((1, ARMS, DIM))
+    view = View(
+        5, z, np.ones((1, DIM)), np.eye(DIM)[None], np.array([0.5]), False, learner.noise,
+        np.zeros(1, np.int64), np.zeros(1, np.int64), posterior,
+    )  # fmt: skip
+    arms = replace(rule, looks_back=2).pairs(view)
+    assert arms.tolist() == [[z[0, :, 0].argmax(), z[0, :, 1].argmax()]]
+    for own, (_, _, _, seen, other, noise, _, _, optimism, spread) in enumerate(walks):
+        np.testing.assert_array_equal(seen[1], offered[2][0])
+        np.testing.assert_array_equal(seen[0, :2], offered[0][0])
+        np.testing.assert_array_equal(other, [1, 1] if own == 0 else [0, 0])
+        np.testing.assert_array_equal(seen[0, 2:], np.tile(offered[0][0, other[0]], (ARMS - 2, 1)))
+        assert noise.shape == (11, DIM)
+        assert (optimism, spread) == (pytest.approx(0.1 * 5 / 2), 0.5)
+    assert (walks[0][5] != walks[1][5]).all()  # each draw has noise of its own
 
 
 @pytest.mark.parametrize("name", PEERS)

@@ -148,3 +148,12 @@ def test_a_width_is_finite_and_not_negative() -> None:
             ConstantWidth(value=value)
     with pytest.raises(InvalidInput, match="Give a finite clip"):
         max_pair_ucb(context_dim=3, exploration_width="theory")
+
+
+def test_the_observed_radius_of_numbers() -> None:
+    beta = radii.observed_radius(
+        log_det_growth=np.array([3.0]), pending_pull=np.array([0.7]), curvature=np.array([0.25]),
+        regularisation=np.array([4.0]), confidence=0.1, norm_bound=1.5, alpha=np.array([0.2]),
+        corruption_budget=5.0,
+    )  # fmt: skip
+    assert beta.tolist() == pytest.approx([math.sqrt(3 + 2 * math.log(10)) + 2 * 1.5 + 0.2 * 5 + 0.7])

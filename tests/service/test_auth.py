@@ -1,5 +1,6 @@
 """Keys: who may do what, and what happens without any."""
 
+import asyncio
 import base64
 from collections.abc import Iterator
 
@@ -7,7 +8,8 @@ import httpx
 import pytest
 
 from duelwise.errors import Conflict, InvalidInput, UnknownName, UnknownStream
-from duelwise.service.auth import add_key, hash_of
+from duelwise.service import auth
+from duelwise.service.auth import Guard, add_key, hash_of
 from duelwise.service.serving import check_reach
 from duelwise.storage import Store, open_store
 from in_process import MEALS, InProcess, candidates
@@ -141,3 +143,61 @@ def test_serving_elsewhere_needs_a_key(store: Store, store_url: str) -> None:
     store.keys.revoke("a", at=2.0)
     with pytest.raises(InvalidInput):
         check_reach(store_url, "0.0.0.0")
+
+
+def test_wrong_keys_of_one_address_wait_their_turn(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of a second each, five seconds at most; another address is not concerned."""
+    now, waits = 10.0, list[float]()
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    monkeypatch.setattr(auth.asyncio, "sleep", sleep)
+    guard = Guard(store, refresh_seconds=5, clock=lambda: now)
+
+    async def refused(*addresses: str) -> None:
+        for address in addresses:
+            await guard._slow_down(address)
+
+    asyncio.run(refused("1.1.1.1", "1.1.1.1", "1.1.1.1", "2.2.2.2"))
+    assert waits == pytest.approx([0.1, 0.2])
+    waits.clear()
+    now = 10.3
+    asyncio.run(refused("1.1.1.1", *["3.3.3.3"] * 53))
+    assert waits[-3:] == pytest.approx([5.0, 5.0, 5.0])
+    assert len(waits) == 52
+
+
+def test_the_addresses_of_wrong_keys_are_forgiven_when_there_are_too_many(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auth, "ADDRESSES_KEPT", 2)
+    guard = Guard(store, refresh_seconds=5, clock=lambda: 10.0)
+    for address, known in (("a", {"a"}), ("b", {"a", "b"}), ("c", {"c"})):
+        asyncio.run(guard._slow_down(address))
+        assert set(guard._wrong) == known
+
+
+def test_keys_are_read_again_after_so_many_seconds(store: Store) -> None:
+    now = 10.0
+    guard = Guard(store, refresh_seconds=5, clock=lambda: now)
+    assert not guard.is_fresh
+    local = {b"host": b"localhost:8000"}
+    asyncio.run(guard.check("127.0.0.1", local, "read", None))
+    assert guard.is_fresh
+    token = add_key(store, name="till", role="write", stream=None, at=1.0)
+    now = 15.0
+    assert asyncio.run(guard.check("127.0.0.1", local, "read", None)) is None
+    now = 15.1
+    assert not guard.is_fresh
+    shown = {b"authorization": f"Bearer {token}".encode()}
+    key = asyncio.run(guard.check("127.0.0.1", shown, "write", None))
+    assert key is not None
+    assert key.name == "till"
+
+
+@pytest.mark.parametrize("name", ["a" * 101, "a\nb"])
+def test_the_name_of_a_key_is_short_and_printable(store: Store, name: str) -> None:
+    with pytest.raises(InvalidInput, match="1 to 100 printable"):
+        add_key(store, name=name, role="read", stream=None, at=1.0)
+    add_key(store, name="a" * 100, role="read", stream=None, at=1.0)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import cast
 
 import uvloop
 
 from duelwise.service.homes import Homes
+from duelwise.service.metrics import Counts
 from duelwise.service.problems import Reply
 from duelwise.service.routes import Call, Endpoint
 from duelwise.service.service import Service
@@ -50,6 +53,84 @@ async def handed_over() -> list[bytes]:
 
 def test_a_request_is_answered_by_the_process_that_decides_for_its_stream() -> None:
     assert uvloop.run(handed_over()) == [b"0 answers one for soups", b"0 answers two for soups"]
+
+
+def test_a_process_knows_whether_it_is_the_only_one() -> None:
+    assert Homes(0, 1).are_one
+    assert not Homes(0, 2).are_one
+
+
+def begun(homes: Homes, endpoint: Endpoint) -> tuple[bool, list[Reply]]:
+    """Whether a request could be begun without a wait, and what has been delivered at once."""
+    replies: list[Reply] = []
+    return homes.begin(endpoint, Call("soups", body=b"it"), replies.append), replies
+
+
+def can_begin(endpoint: Endpoint) -> Endpoint:
+    def begin(call: Call, deliver: Callable[[Reply], None]) -> bool:
+        deliver(Reply(200, b"begun here"))
+        return True
+
+    return endpoint._replace(begin=begin)
+
+
+def test_what_can_be_begun_without_a_wait_is_begun_where_the_stream_is_at_home() -> None:
+    async def met() -> list[tuple[bool, list[Reply]]]:
+        secret = secrets.token_hex(16)
+        (home, endpoint), (reader, _) = process(0, secret), process(1, secret)
+        alone, quick = Homes(0, 1), can_begin(endpoint)
+        await home.open(service())
+        await reader.open(service())
+        try:
+            found = [begun(alone, quick), begun(alone, endpoint), begun(home, quick), begun(reader, quick)]
+            await reader.perform(quick, Call("soups", body=b"one"))  # the link is open now
+            found.append(begun(reader, quick))
+            await asyncio.sleep(0.05)
+        finally:
+            await reader.close()
+            await home.close()
+        return found
+
+    here, later = (True, [Reply(200, b"begun here")]), (True, [Reply(200, b"0 answers it for soups")])
+    assert uvloop.run(met()) == [here, (False, []), here, (False, []), later]
+
+
+def test_streams_of_several_writers_are_spread_over_the_processes() -> None:
+    async def homes() -> list[bytes]:
+        store = SimpleNamespace(has_one_writer=False, stream=lambda name: SimpleNamespace(id=int(name)))
+
+        async def run(work: Callable[[], object]) -> object:
+            return work()
+
+        spread = cast("Service", SimpleNamespace(streams=SimpleNamespace(store=store, run=run)))
+        secret = secrets.token_hex(16)
+        (first, endpoint), (second, _) = process(0, secret), process(1, secret)
+        await first.open(spread)
+        await second.open(spread)
+        try:
+            replies = [await first.perform(endpoint, Call(name, body=b"it")) for name in ("6", "7", "7")]
+        finally:
+            await first.close()
+            await second.close()
+        return [cast("Reply", reply).body for reply in replies]
+
+    assert uvloop.run(homes()) == [b"0 answers it for 6", b"1 answers it for 7", b"1 answers it for 7"]
+
+
+def test_counts_are_those_of_all_processes_together() -> None:
+    async def counted() -> list[Counts]:
+        secret = secrets.token_hex(16)
+        met = [process(number, secret)[0] for number in range(2)]
+        for number, homes in enumerate(met):
+            own = Counts(requests={PATH: {200: 1 + number}})
+            await homes.open(cast("Service", SimpleNamespace(counts=lambda own=own: own)))
+        try:
+            return [await homes.counts() for homes in met]
+        finally:
+            for homes in met:
+                await homes.close()
+
+    assert uvloop.run(counted()) == [Counts(requests={PATH: {200: 3}})] * 2
 
 
 async def alone() -> bytes:

@@ -243,3 +243,4 @@ def test_requests_keep_their_id_and_the_log_names_it(
     monkeypatch.setattr("duelwise.stream.DecisionStream.report", fail)
     http.get(meals, headers={"X-Request-Id": "mine-8"})
     assert "mine-8" in {getattr(record, "request_id", None) for record in caplog.records}
+    assert f"GET {meals} failed" in caplog.messages

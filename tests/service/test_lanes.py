@@ -2,14 +2,16 @@
 
 import asyncio
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
 from duelwise.errors import Conflict, Overloaded, StorageFailure
 from duelwise.service import lanes
-from duelwise.service.lanes import Lane, Outcomes, ThreadWriter, TurnWriter
+from duelwise.service.lanes import Group, GroupWriter, Lane, Outcomes, ThreadWriter, TurnWriter, take
 from duelwise.storage import Store
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.operations import Receipt, Retract
@@ -178,3 +180,124 @@ def test_a_turn_that_fails_fails_every_stream_in_it(durable: bool, monkeypatch: 
 
     said = [str(outcome) for outcome in asyncio.run(main())]
     assert said == ["lost" if durable else "full"] * 3
+
+
+class Loop:
+    """An event loop that has the time, and keeps what it is asked to do."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.soon: list[Callable[[], object]] = []
+        self.later: list[tuple[float, Callable[[], object]]] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def call_soon(self, call: Callable[..., object], *arguments: object) -> None:
+        self.soon.append(lambda: call(*arguments))
+
+    def call_at(self, when: float, call: Callable[..., object], *arguments: object) -> SimpleNamespace:
+        timer = when, lambda: call(*arguments)
+        self.later.append(timer)
+        return SimpleNamespace(cancel=lambda: self.later.remove(timer))
+
+    def turn(self) -> None:
+        due, self.soon = self.soon, []
+        for call in due:
+            call()
+
+
+class Held(GroupWriter):
+    """Writes nothing by itself: a test says when a transaction is durable."""
+
+    def __init__(self, loop: Loop, sizes: list[int]) -> None:
+        super().__init__(cast("Executor", None), sizes.append)
+        self.loop, self.groups = loop, list[Group]()
+
+    def _start(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
+        self.groups = groups
+
+    def end(self, now: float) -> None:
+        self.loop.now = now
+        outcomes = [cast("Outcomes", group.operations) for group in self.groups]
+        self._finish(self.groups, outcomes, cast("asyncio.AbstractEventLoop", self.loop))
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
+    loop = Loop()
+    monkeypatch.setattr(lanes.asyncio, "get_running_loop", lambda: loop)
+    return loop
+
+
+def submit(lane: Lane, *tickets: str, answered: list[str] | None = None) -> None:
+    def deliver(got: Outcomes | Exception) -> None:
+        if answered is not None:
+            answered.extend(cast("Retract", one).ticket for one in cast("Outcomes", got))
+
+    lane.submit([Retract(ticket) for ticket in tickets], deliver)
+
+
+def test_the_next_group_waits_for_as_many_as_were_answered_half_as_long_as_the_last_took(loop: Loop) -> None:
+    sizes, answered = list[int](), list[str]()
+    writer = Held(loop, sizes)
+    lane = Lane(cast("DecisionStream", FakeStream()), writer, limit=9)
+    submit(lane, "a", "b", answered=answered)
+    loop.turn()
+    assert [one.ticket for one in cast("list[Retract]", writer.groups[0].operations)] == ["a", "b"]
+    submit(lane, "c")
+    writer.end(100.004)  # after four milliseconds
+    assert (sizes, answered, lane.waiting) == ([2], ["a", "b"], 1)
+    assert [when for when, _ in loop.later] == [pytest.approx(100.006)]
+    submit(lane, "d")
+    assert loop.soon == []
+    submit(lane, "e")  # those who were answered are back
+    assert loop.later == []
+    loop.turn()
+    assert writer.groups[0].hand_out([]) == 3
+
+
+def test_nobody_is_waited_for_longer_than_five_milliseconds(loop: Loop) -> None:
+    writer = Held(loop, [])
+    lane = Lane(cast("DecisionStream", FakeStream()), writer, limit=9)
+    submit(lane, "a", "b")
+    loop.turn()
+    submit(lane, "c")
+    writer.end(101.0)
+    assert [when for when, _ in loop.later] == [pytest.approx(101.005)]
+
+
+@pytest.mark.parametrize(("now", "at_once"), [(100.0005, False), (100.001, True)])
+def test_a_writer_that_was_idle_long_enough_begins_at_once(loop: Loop, now: float, at_once: bool) -> None:
+    writer = Held(loop, [])
+    lane = Lane(cast("DecisionStream", FakeStream()), writer, limit=9)
+    submit(lane, "a", "b")
+    loop.turn()
+    writer.end(100.0)  # it took no time: nobody is waited for
+    writer._until = 100.001
+    loop.now = now
+    submit(lane, "c")
+    assert (len(loop.soon), len(loop.later)) == ((1, 0) if at_once else (0, 1))
+
+
+def test_as_many_as_were_answered_are_enough(loop: Loop) -> None:
+    writer = Held(loop, [])
+    lane = Lane(cast("DecisionStream", FakeStream()), writer, limit=9)
+    submit(lane, "a")
+    loop.turn()
+    writer.end(100.004)
+    submit(lane, "b")  # the one who was answered is back
+    assert (len(loop.soon), len(loop.later)) == (1, 0)
+
+
+def test_a_transaction_takes_so_many_operations_and_at_least_one_request(
+    loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lanes, "MOST_AT_ONCE", 3)
+    lane = Lane(cast("DecisionStream", FakeStream()), Held(loop, []), limit=99)
+    for count in (2, 1, 2, 2, 5):
+        submit(lane, *"abcde"[:count])
+    sizes: list[int] = []
+    while lane.queue:
+        sizes.append(len(take(lane).operations))
+    assert sizes == [3, 2, 2, 5]

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from types import SimpleNamespace
+from typing import Any, cast
+
 import httpx
+import numpy as np
 import pytest
+
+from duelwise.service import stream_page
+from duelwise.service.pages import duration
+from duelwise.stream.vote_table import VoteTable
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -36,3 +45,66 @@ def test_an_empty_stream_and_an_unknown_one(http: httpx.Client) -> None:
     http.post("/v1/streams", json={"name": "new", "context_dim": 2})
     assert "No vote has been learned from yet." in http.get("/streams/new").text
     assert http.get("/streams/absent").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (None, "–"),
+        (0.4, "0 s"),
+        (59, "59 s"),
+        (60, "1.0 min"),
+        (3599, "60.0 min"),
+        (3600, "1.0 h"),
+        (5400, "1.5 h"),
+        (86399, "24.0 h"),
+        (86400, "1.0 days"),
+        (216000, "2.5 days"),
+    ],
+)
+def test_durations_are_said_in_the_unit_a_person_would_choose(seconds: float | None, words: str) -> None:
+    assert duration(seconds) == words
+
+
+def drawn(page: str, name: str) -> list[dict[str, Any]]:
+    """The traces of one chart."""
+    begin = page.index(f'Plotly.newPlot("{name}", ') + len(f'Plotly.newPlot("{name}", ')
+    return json.JSONDecoder().raw_decode(page[begin:])[0]
+
+
+def test_charts_draw_the_numbers_of_the_answers(http: httpx.Client, shop: str) -> None:
+    page = http.get(shop).text
+    rank = http.post(f"/v1{shop}/rank", json={}).json()["items"]
+    (board,) = drawn(page, "board")
+    assert board["x"] == [item["utility"] for item in reversed(rank)]
+    assert board["error_x"]["array"] == [item["high"] - item["utility"] for item in reversed(rank)]
+    report = http.get(f"/v1{shop}/report").json()
+    (coefficients,) = drawn(page, "coefficients")
+    (coefficient,) = report["coefficients"]
+    assert coefficients["x"] == [coefficient["estimate"]]
+    assert coefficients["error_x"]["array"] == [coefficient["high"] - coefficient["estimate"]]
+    (weights,) = drawn(page, "weights")
+    assert weights["y"] == report["weight_histogram"]
+    assert weights["x"] == pytest.approx([(k + 0.5) / len(weights["x"]) for k in range(len(weights["x"]))])
+    votes, pending = drawn(page, "votes")
+    assert votes["y"] == list(range(1, 13))
+    assert pending["y"] == [0] * 12
+    assert votes["x"][0] == 0 < votes["x"][-1] < 0.1  # hours
+    (delays,) = drawn(page, "delays")
+    assert sum(delays["y"]) == 12
+    assert all(0 < seconds < 60 for seconds in delays["x"])
+
+
+def test_long_names_are_cut_in_charts() -> None:
+    assert stream_page._label("a" * 24) == "a" * 24
+    assert stream_page._label("a" * 25) == "a" * 23 + "…"
+
+
+def test_votes_over_time_and_how_many_were_pending_then() -> None:
+    """Asked at 0, 10 and 20 minutes, answered at 30, 15 and 60: two were out when the first came in."""
+    minutes = np.array([30.0, 15.0, 60.0])
+    votes = SimpleNamespace(at=60 * minutes, delay=60 * (minutes - np.array([0.0, 10.0, 20.0])))
+    told, pending = drawn(stream_page._votes_over_time(cast("VoteTable", votes)), "votes")
+    assert told["x"] == [0.0, 0.25, 0.75]
+    assert told["y"] == [1, 2, 3]
+    assert pending["y"] == [1, 1, 0]

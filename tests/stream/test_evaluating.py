@@ -10,15 +10,18 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from duelwise.answers.offline import offline_fit
 from duelwise.cli import app
 from duelwise.errors import InvalidInput, UnknownName
 from duelwise.storage import open_store
 from duelwise.stream import DecisionStream, StreamSettings
-from duelwise.stream.evaluating import OFFLINE, POSTERIOR, Folds, evaluate
-from duelwise.stream.events import Told
+from duelwise.stream.evaluating import OFFLINE, POSTERIOR, Folds, _offers, _offline, evaluate
+from duelwise.stream.events import Asked, Recorded, Told
+from duelwise.stream.folding import Folded
 from duelwise.stream.logs import RecordedLog
-from duelwise.stream.prequential import held_out, walk
+from duelwise.stream.prequential import _won, chances, held_out, walk
 from duelwise.stream.transfer import backup, read_backup
+from duelwise.types import JSON, Array
 from known import known
 
 TASTE = np.array([-2.0, 3.0])
@@ -77,6 +80,16 @@ def test_each_vote_is_foreseen_by_the_estimate_of_its_moment(
     assert "cannot be told" in found.policy_value
 
 
+def test_chances_are_of_features_in_units_of_their_range() -> None:
+    ranges: dict[str, JSON] = {"price": [-2, 2], "stars": [-4, 4], "way": [-1, 3]}
+    folded = Folded(StreamSettings(context_dim=3, feature_names=tuple(ranges), ranges=ranges))
+    theta = folded.learner.theta[0]
+    theta[:] = 1.0, -2.0, 0.5
+    z = np.random.default_rng(0).uniform(-1, 2, (5, 2, 3))
+    expected = 1 / (1 + np.exp(-((z[:, 0] - z[:, 1]) / [2, 4, 2]) @ theta))
+    np.testing.assert_allclose(chances(folded, z), expected)
+
+
 def test_a_held_out_vote_does_not_foresee_itself(stream: DecisionStream, url: str, tmp_path: Path) -> None:
     live(stream, 60)
     log = log_of(url, tmp_path)
@@ -133,6 +146,58 @@ def test_other_choices_are_valued_only_where_the_log_can_tell(url: str, tmp_path
             wins = known(line.favourite_wins)
             assert abs(wins.mean - 0.8) < 4 * wins.standard_error
             assert wins.standard_error < 0.1
+
+
+@pytest.mark.parametrize(
+    ("favourite", "outcome", "probability", "won"),
+    [
+        (2, 1.0, 0.25, 4 / 3),
+        (2, 0.5, 0.25, 2 / 3),
+        (0, 1.0, 0.25, 0.0),
+        (0, 0.0, 0.5, 2 / 3),
+        (1, 1.0, 0.5, 0.0),
+    ],
+)
+def test_a_win_of_the_favourite_counts_the_more_the_less_likely_its_pair_was(
+    favourite: int, outcome: float, probability: float, won: float
+) -> None:
+    """Of four candidates the third met the first: over the chance of that pair, and of three to meet."""
+    pair, none = np.ones((2, 2)), np.empty((2, 0))
+    duel = Asked(0, "tag", np.array([2, 0]), pair, none, False, 0, probability=probability)
+    assert _won(duel, outcome, favourite, 4) == pytest.approx(won)
+    assert _won(duel._replace(probability=None), outcome, favourite, 4) == 0.0
+
+
+def test_it_says_how_many_duels_keep_other_choices_from_being_valued() -> None:
+    """Of three duels that were voted on two do not say what else was offered, and one was not drawn."""
+    x, none = np.ones((2, 2)), np.empty((2, 0))
+
+    def asked(round: int, candidates: Array | None, probability: float | None) -> Asked:
+        return Asked(
+            round, "tag", np.array([0, 1]), x, none, False, 0, candidates=candidates, probability=probability
+        )  # fmt: skip
+
+    duels = [asked(0, None, 0.5), asked(1, x, None), asked(2, None, 0.5), asked(3, None, None)]
+    events: list[Asked | Told] = [*duels, *(Told(round, 1.0) for round in range(3))]
+    log = [Recorded(seq, 0.0, event) for seq, event in enumerate(events, start=1)]
+    offers, said = _offers(log)
+    assert offers == {}
+    assert "2 of 3 duels do not say what else was on offer; 1 pairs were chosen and not drawn" in said
+    drawn = [Recorded(1, 0.0, asked(0, x, 0.5)), Recorded(2, 0.0, Told(0, 1.0))]
+    assert list(_offers(drawn)[0]) == [0]
+
+
+def test_chances_without_a_fold_are_those_of_the_offline_fit_to_the_others(
+    stream: DecisionStream, url: str, tmp_path: Path
+) -> None:
+    live(stream, 40)
+    walked = walk(SETTINGS, log_of(url, tmp_path), {})
+    fold = Folds(2).of(40)
+    apart = walked.z[:, 0] - walked.z[:, 1]
+    for number in (0, 1):
+        theta = offline_fit(apart[fold != number], walked.outcome[fold != number])
+        expected = 1 / (1 + np.exp(-apart[fold == number] @ theta))
+        np.testing.assert_allclose(_offline(walked, fold)[fold == number], expected)
 
 
 def test_the_command_writes_table_json_picture_and_page(

@@ -16,7 +16,16 @@ from duelwise.errors import UnknownName
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.audit_page import audit_page
 from duelwise.stream.auditing import audit
-from duelwise.stream.tables import cell, text_of, vote_columns, votes_as, written
+from duelwise.stream.tables import (
+    cell,
+    columns_of,
+    item_columns,
+    preferences,
+    text_of,
+    vote_columns,
+    votes_as,
+    written,
+)
 
 HOSTILE = "=SUM(A1)<script>"
 
@@ -70,6 +79,48 @@ def test_a_cell_is_plain_text_and_read_back(text: str) -> None:
 def test_an_unknown_format_is_refused(stream: DecisionStream) -> None:
     with pytest.raises(UnknownName, match="xml"):
         votes_as(stream, "xml")
+
+
+def test_a_table_has_three_formats_and_votes_a_fourth(stream: DecisionStream) -> None:
+    with pytest.raises(UnknownName, match=r"no format called 'preferences'.* Known: csv, jsonl, parquet\."):
+        written({"a": [1]}, "preferences")
+    with pytest.raises(UnknownName, match=r"no format called 'xml'.* csv, jsonl, parquet, preferences\."):
+        votes_as(stream, "xml")
+
+
+def test_a_row_says_what_was_shown_left_and_right(stream: DecisionStream) -> None:
+    columns, votes = vote_columns(stream.votes()), stream.votes()
+    assert {bool(swapped) for swapped in votes.swapped} == {True, False}
+    sizes = {HOSTILE: 1.0, "plain": 0.0}
+    shown = zip(votes.first, votes.second, votes.swapped, strict=True)
+    pairs = [(second, first) if swapped else (first, second) for first, second, swapped in shown]
+    assert list(zip(columns["left"], columns["right"], strict=True)) == pairs
+    assert [sizes[str(id)] for id in columns["left"]] == columns["left.size"]
+    assert [sizes[str(id)] for id in columns["right"]] == columns["right.size"]
+
+
+def test_items_are_a_row_each_with_a_column_a_feature(url: str) -> None:
+    names = ("size", "warmth")
+    settings = StreamSettings(context_dim=1, post_dim=1, feature_names=names)
+    with DecisionStream.create(url, "items", settings) as stream:
+        stream.put_items([{"id": "a", "features": [1.0], "group": "g"}, {"id": "b", "features": [0.5]}])
+        assert item_columns(stream.catalogue, names[:1], names[1:]) == {
+            "id": ["a", "b"],
+            "group": ["g", None],
+            "size": [1.0, 0.5],
+            "warmth": [None, None],
+        }
+    assert columns_of([]) == {}
+
+
+def test_a_preference_for_the_second_turns_pair_and_margin(stream: DecisionStream) -> None:
+    votes = stream.votes()
+    votes = replace(votes, outcome=np.resize([1.0, 0.0, 0.5], len(votes)))
+    rows = preferences(votes, stream.catalogue, [0.25] * len(votes))
+    assert [row["margin"] for row in rows[:3]] == [0.25, -0.25, 0.25]
+    assert [row["ticket"] for row in rows[:3]] == [votes.ticket[k] for k in (0, 1, 3)]
+    content = {HOSTILE: "One, two", "plain": "plain"}
+    assert [rows[0]["chosen"], rows[1]["rejected"]] == [content[str(id)] for id in votes.first[:2]]
 
 
 def test_an_audit_finds_who_sees_otherwise(stream: DecisionStream) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tools.mutant_copies import Copies, touches_kernels
-from tools.mutant_tests import enclosing, named
+from tools.mutant_tests import DEFAULTS, Seen, enclosing, in_body, named
 from tools.mutants import ROOT, forget_survivors, read, report, run
 from tools.mutations import OPERATORS, Mutation, draw, mutations
 
@@ -20,7 +20,7 @@ SOURCE = '''"""Sums."""
 
 def reach(a: int, b: int, *, limit: int = 10) -> int:
     """ω + 1: how far; letters before a sign may take two bytes."""
-    ω = max(a, b) - 1
+    ω = max(a, b) - pow(a, 0)
     return ω + 2 * b if a < limit else 0
 
 
@@ -58,9 +58,10 @@ def test_every_operator_is_found_and_every_change_is_code(project: Path) -> None
         assert len(changed.splitlines()) == len(SOURCE.splitlines())
     told = {str(mutation).split(" ", 1)[1] for mutation in found}
     assert "comparison: `<` → `<=`" in told
-    assert "swapped argument: `a, b` → `b, a`" in told
+    assert "swapped argument: `a, 0` → `0, a`" in told
     assert "default: `10` → `21`" in told
     assert "dropped term: `ω + 2 * b` → `ω`" in told
+    assert sum("swapped argument" in one for one in told) == 1  # the largest is the same in any order
 
 
 def test_a_draw_follows_its_seed_and_takes_every_operator() -> None:
@@ -113,6 +114,21 @@ def test_tests_named_after_a_file_come_first() -> None:
 def test_the_innermost_function_is_found_with_its_decorators() -> None:
     tree = ast.parse("a = 1\n@b\ndef f():\n    def g():\n        return 1\n    return g\n")
     assert [enclosing(tree, line) for line in (1, 3, 5, 6)] == [None, 2, 4, 2]
+
+
+def test_a_head_and_what_is_outside_of_functions_are_in_no_body() -> None:
+    tree = ast.parse("A = 1\n\ndef f(\n    a=2,\n):\n    return a\n\nclass B:\n    c: int = 3\n")
+    assert [in_body(tree, line) for line in (1, 3, 4, 6, 9)] == [False, False, False, True, False]
+
+
+def test_a_default_meets_the_listing_of_defaults_first() -> None:
+    file = "src/duelwise/lab/cells/problem.py"
+    lines = (ROOT / file).read_text().splitlines()
+    field = 1 + next(number for number, line in enumerate(lines) if line.startswith("    horizon: int = "))
+    inside = 1 + next(number for number, line in enumerate(lines) if line.startswith("        return "))
+    seen = Seen({}, {file: ["tests/lab/test_presets.py::test_it"]}, {})
+    assert seen.covering(ROOT, file, field) == [DEFAULTS, "tests/lab/test_presets.py::test_it"]
+    assert DEFAULTS not in seen.covering(ROOT, file, inside)
 
 
 KERNELS = """LIMIT = 3

@@ -264,7 +264,7 @@ class DecisionStream(StreamAnswers):
         row = None if number is None else self._store.tickets(self._replica.row.id, [number]).get(number)
         if row is None or tickets.write(row.round, row.tag) != ticket:
             raise tickets.unknown(ticket)
-        numbers = {row.asked_seq, row.observed_seq, row.told_seq, row.closed_seq} - {None}
+        numbers = {row.asked_seq, row.observed_seq, row.told_seq, row.closed_seq}
         history = [self._recorded(seq) for seq in sorted(seq for seq in numbers if seq is not None)]
         asked = history[0].event
         assert isinstance(asked, Asked)

@@ -25,7 +25,7 @@ from duelwise.learning.post_serving import (
     Spline,
     post_serving,
 )
-from duelwise.types import Array, IntArray
+from duelwise.types import Array, IntArray, Snapshot
 
 CONTEXT, POST = 3, 2
 
@@ -94,6 +94,84 @@ def test_a_run_does_not_see_the_others(model: PostServing) -> None:
     alone.learn(run[own], x[own], y[own])
     x = queries(3)
     np.testing.assert_allclose(several.predict(x)[:1], alone.predict(x[:1]), rtol=0, atol=1e-12)
+
+
+def test_neighbours_count_by_their_nearness_and_the_oldest_are_forgotten() -> None:
+    """y = 10x at 0, 1, 3 and 9: the nearest two, by 1/distance²; then 100 and 101 replace 0 and 1."""
+    state = Neighbours(count=2, memory=4).start(runs=[0], context_dim=1, post_dim=1, seed=0)
+
+    def expected_at(x: float) -> float:
+        return float(state.predict(np.array([[[x]]]))[0, 0, 0])
+
+    def learn(*x: float) -> None:
+        state.learn(np.array([0]), np.array(x).reshape(1, 2, 1), 10 * np.array(x).reshape(1, 2, 1))
+
+    assert expected_at(2.0) == 0.0
+    learn(0.0, 1.0)
+    learn(3.0, 9.0)
+    assert expected_at(2.0) == pytest.approx(20.0)
+    assert expected_at(1.25) == pytest.approx((16 * 10 + 0.64 * 0) / 16.64)
+    assert expected_at(9.0) == pytest.approx(90.0)
+    learn(100.0, 101.0)
+    assert expected_at(0.0) == pytest.approx((30 / 9 + 90 / 81) / (1 / 9 + 1 / 81))
+    assert state.snapshot()["seen"].tolist() == [6]
+    assert state.snapshot()["x"].ravel().tolist() == [100.0, 101.0, 3.0, 9.0]
+
+
+@pytest.mark.parametrize(("count", "memory"), [(0, 10), (11, 10)])
+def test_neighbours_are_some_of_those_that_are_remembered(count: int, memory: int) -> None:
+    with pytest.raises(InvalidInput, match="1 ≤ count ≤ memory"):
+        Neighbours(count=count, memory=memory)
+    Neighbours(count=1, memory=1)
+
+
+class Always:
+    """A model that expects the same of everything, and never learns."""
+
+    post_dim = 1
+
+    def __init__(self, value: float) -> None:
+        self._value = value
+
+    def start(self, **_: object) -> Always:
+        return self
+
+    def predict(self, x: Array) -> Array:
+        return np.full((*x.shape[:2], 1), self._value)
+
+    def learn(self, run: IntArray, x: Array, y: Array) -> None: ...
+
+    def snapshot(self) -> Snapshot:
+        return {}
+
+    def restore(self, state: Snapshot) -> None: ...
+
+
+def test_the_best_is_the_one_of_least_error_where_older_errors_count_less() -> None:
+    """A half-life of two pairs: after 0 once and 1 three times, the errors are in the ratio 1.77 : 0.35."""
+    best = BestOf([Always(0.0), Always(1.0)], half_life=2.0)
+    state = best.start(runs=[0, 1], context_dim=1, post_dim=1, seed=0)
+    assert state.chosen.tolist() == [0, 0]
+    for value in (0.0, 1.0, 1.0, 1.0):
+        state.learn(np.array([1]), np.zeros((1, 2, 1)), np.full((1, 2, 1), value))
+    keep = 2**-0.5
+    np.testing.assert_allclose(state.snapshot()["error"][:, 1], [2 * (1 + keep + keep**2), 2 * keep**3])
+    assert state.chosen.tolist() == [0, 1]
+    assert state.predict(np.zeros((2, 1, 1))).ravel().tolist() == [0.0, 1.0]
+
+
+def test_a_regressor_is_fitted_at_every_so_manyth_pair() -> None:
+    state = SklearnModel(LinearRegression(), refit_every=2).start(
+        runs=[0], context_dim=1, post_dim=1, seed=0
+    )  # fmt: skip
+    x = np.array([[[0.0], [1.0]]])
+    expected: list[float] = []
+    for slope in (1.0, 1.0, 5.0, 5.0):
+        state.learn(np.array([0]), x, slope * x)
+        expected.append(float(state.predict(np.ones((1, 1, 1)))[0, 0, 0]))
+    assert expected == pytest.approx([0.0, 1.0, 1.0, 3.0])
+    with pytest.raises(InvalidInput, match="at least 1; got 0"):
+        SklearnModel(LinearRegression(), refit_every=0)
 
 
 def test_predicting_changes_nothing(model: PostServing) -> None:

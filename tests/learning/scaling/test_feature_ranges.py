@@ -27,7 +27,7 @@ def test_no_range_changes_no_bit() -> None:
 
 @pytest.mark.parametrize("limits", [{0: (1.0, 1.0)}, {0: (0.0, np.inf)}, {2: (0.0, 1.0)}])
 def test_what_is_no_range_is_refused(limits: dict[int, tuple[float, float]]) -> None:
-    with pytest.raises(InvalidInput, match="smaller first"):
+    with pytest.raises(InvalidInput, match="smaller first, for a feature from 0 to 1"):
         declared(limits, runs=1, dim=2)
 
 

@@ -1,0 +1,220 @@
+"""How long a connection is waited for, by a clock of our own: headers, bodies, idling, and the cap."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
+from uvicorn.server import ServerState
+
+from duelwise.service import connections
+from duelwise.service.connections import GuardedProtocol, most_connections
+
+HEAD = b"POST /echo?a=b HTTP/1.1\r\nHost: here\r\nContent-Length: 2\r\n\r\n"
+
+
+class Clock:
+    """An event loop that has nothing but the time, and timers that are asked for."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.timers: list[tuple[float, Callable[[], None]]] = []
+        self.tasks: list[Any] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def call_at(self, when: float, call: Callable[[], None]) -> asyncio.TimerHandle:
+        self.timers.append((when, call))
+        return cast("asyncio.TimerHandle", Handle(self, (when, call)))
+
+    def create_task(self, work: Any, **_: Any) -> asyncio.Future[None]:
+        self.tasks.append(work)
+        return cast("asyncio.Future[None]", Nobody())
+
+    def pass_to(self, now: float) -> None:
+        """Let time go by; timers that are due are called."""
+        while due := [one for one in self.timers if one[0] <= now]:
+            self.timers.remove(due[0])
+            self.now = max(self.now, due[0][0])
+            due[0][1]()
+        self.now = now
+
+
+class Handle:
+    """A timer that can be cancelled."""
+
+    def __init__(self, clock: Clock, timer: tuple[float, Callable[[], None]]) -> None:
+        self._clock, self._timer = clock, timer
+
+    def cancel(self) -> None:
+        if self._timer in self._clock.timers:
+            self._clock.timers.remove(self._timer)
+
+
+class Nobody:
+    def add_done_callback(self, _: object) -> None:
+        pass
+
+
+class Wire:
+    """A transport that keeps what is written."""
+
+    def __init__(self) -> None:
+        self.written, self.aborted = b"", False
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def get_extra_info(self, _: str) -> None:
+        return None
+
+    def is_closing(self) -> bool:
+        return self.aborted
+
+    def resume_reading(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    body = f"{scope['method']} {scope['path']} {scope['query_string'].decode()} ".encode()
+    body += (await receive())["body"]
+    headers = [(b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+class Room:
+    """Where connections are made: a clock and what they share."""
+
+    def __init__(self) -> None:
+        self.clock, self._state = Clock(), ServerState()
+        self._config = uvicorn.Config(echo, ws="none", log_config=None)
+        self._config.load()
+
+    def connect(self) -> tuple[GuardedProtocol, Wire]:
+        loop, wire = cast("asyncio.AbstractEventLoop", self.clock), Wire()
+        one = GuardedProtocol(config=self._config, server_state=self._state, app_state={}, _loop=loop)
+        one.connection_made(cast("asyncio.Transport", wire))
+        return one, wire
+
+    def answer(self) -> None:
+        """Run the application on all that has been read."""
+        for work in self.clock.tasks:
+            asyncio.run(work)
+        self.clock.tasks.clear()
+
+
+@pytest.fixture
+def room() -> Iterator[Room]:
+    room = Room()
+    yield room
+    for work in room.clock.tasks:
+        work.close()
+
+
+def test_who_says_nothing_is_cut_off_after_ten_seconds(room: Room) -> None:
+    one, wire = room.connect()
+    assert one.due == 110.0
+    room.clock.pass_to(109.9)
+    assert not wire.aborted
+    room.clock.pass_to(110.0)
+    assert wire.aborted
+    assert room.clock.timers == []
+
+
+def test_headers_have_ten_seconds_a_body_thirty_and_idling_thirty(room: Room) -> None:
+    one, wire = room.connect()
+    room.clock.pass_to(105.0)
+    one.data_received(HEAD[:20])
+    assert one.due == 115.0
+    room.clock.pass_to(106.0)
+    one.data_received(HEAD[20:])
+    assert one.due == 136.0
+    one.data_received(b"hi")
+    assert one.due == float("inf")  # it is our turn
+    room.clock.pass_to(1000.0)
+    assert not wire.aborted
+    room.answer()
+    assert wire.written.endswith(b"\r\n\r\nPOST /echo a=b hi")
+    assert one.due == 1030.0
+    room.clock.pass_to(1029.9)
+    assert not wire.aborted
+    room.clock.pass_to(1041.0)
+    assert wire.aborted
+
+
+def test_while_it_is_our_turn_the_watch_looks_again_every_ten_seconds(room: Room) -> None:
+    one, _ = room.connect()
+    one.data_received(HEAD + b"hi")
+    assert [when for when, _ in room.clock.timers] == [110.0]
+    room.clock.pass_to(110.0)
+    assert [when for when, _ in room.clock.timers] == [120.0]
+    room.answer()
+    one.connection_lost(None)
+    assert room.clock.timers == []
+
+
+@pytest.mark.parametrize(("size", "aborted"), [(65_536, False), (65_537, True)])
+def test_headers_without_an_end_are_not_read_for_ever(room: Room, size: int, aborted: bool) -> None:
+    """Counted from the second piece on."""
+    one, wire = room.connect()
+    one.data_received(b"GET / HTTP/1.1\r\nX-Long: ")
+    one.data_received(b"a" * (size - 1))
+    one.data_received(b"a")
+    assert wire.aborted == aborted
+
+
+def test_a_long_body_is_no_long_header(room: Room) -> None:
+    one, wire = room.connect()
+    one.data_received(HEAD.replace(b"Length: 2", b"Length: 200000"))
+    one.data_received(b"a" * 100_000)
+    assert not wire.aborted
+
+
+def test_at_the_cap_the_one_waited_for_longest_makes_room(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(GuardedProtocol, "most", 3)
+    met: list[Wire] = []
+    for number in range(4):
+        room.clock.now += 1.0
+        one, wire = room.connect()
+        met.append(wire)
+        if number == 0:
+            one.data_received(HEAD + b"hi")  # it is our turn: not the one to go
+    assert [wire.aborted for wire in met] == [False, True, False, False]
+
+
+FILES = [  # soft limit, hard limit, and how many connections there may be
+    (1024, 1024, 1024 - 128),
+    (1024, 4096, 4096 - 128),
+    (1024, 1_000_000, 16_384 - 128),
+    (1024, resource.RLIM_INFINITY, 16_384 - 128),
+    (resource.RLIM_INFINITY, resource.RLIM_INFINITY, 16_384 - 128),
+    (100_000, 100_000, 16_384 - 128),
+    (200, 200, 100),
+    (256, 256, 128),
+]
+
+
+@pytest.mark.parametrize(("soft", "hard", "most"), FILES)
+def test_connections_leave_files_to_the_others(
+    soft: int, hard: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raised: list[tuple[int, int]] = []
+    monkeypatch.setattr(connections.resource, "getrlimit", lambda _: (soft, hard))
+    monkeypatch.setattr(connections.resource, "setrlimit", lambda _, limits: raised.append(limits))
+    assert most_connections() == most
+    assert raised == ([(most + 128, hard)] if 0 <= soft < most else [])

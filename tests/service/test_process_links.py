@@ -1,0 +1,144 @@
+"""Frames between processes: cut anywhere, sent together, refused where they are too long or strangers'."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from duelwise.service import links
+from duelwise.service.links import Answered, Answering, Frames, Link, Question
+from duelwise.service.problems import Reply
+
+
+class Wire:
+    """A transport that keeps what is written, piece by piece."""
+
+    def __init__(self) -> None:
+        self.pieces, self.aborted = list[bytes](), False
+
+    def write(self, data: bytes) -> None:
+        self.pieces.append(data)
+
+    def is_closing(self) -> bool:
+        return self.aborted
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+class Numbers(Frames[int]):
+    def __init__(self) -> None:
+        super().__init__(int)
+        self.got: list[int] = []
+        self.wire = Wire()
+        self.connection_made(cast("asyncio.BaseTransport", self.wire))
+
+    def on_message(self, message: int) -> None:
+        self.got.append(message)
+
+
+def framed(*messages: object) -> bytes:
+    encoded = [msgspec.msgpack.encode(message) for message in messages]
+    return b"".join(len(one).to_bytes(4, "big") + one for one in encoded)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 100])
+def test_frames_are_read_however_they_are_cut(size: int) -> None:
+    numbers, sent = Numbers(), framed(*range(0, 1_000_000, 77_777))
+    for start in range(0, len(sent), size):
+        numbers.data_received(sent[start : start + size])
+    assert numbers.got == list(range(0, 1_000_000, 77_777))
+    assert not numbers.wire.aborted
+
+
+def test_a_frame_that_is_too_long_ends_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "MOST_BYTES", 5)
+    numbers = Numbers()
+    numbers.data_received(framed(1_000_000))  # of five bytes
+    assert (numbers.got, numbers.wire.aborted) == ([1_000_000], False)
+    numbers.data_received((6).to_bytes(4, "big"))
+    assert numbers.wire.aborted
+
+
+def test_a_few_messages_are_sent_together_and_no_more_than_four() -> None:
+    async def sent(count: int) -> list[bytes]:
+        numbers = Numbers()
+        for number in range(count):
+            numbers.send(number)
+        await asyncio.sleep(0)
+        return numbers.wire.pieces
+
+    assert asyncio.run(sent(3)) == [framed(0, 1, 2)]
+    assert asyncio.run(sent(4)) == [framed(0, 1, 2, 3)]
+    assert asyncio.run(sent(6)) == [framed(0, 1, 2, 3), framed(4, 5)]
+
+
+def connected(link: Frames[Any]) -> Wire:
+    wire = Wire()
+    link.connection_made(cast("asyncio.BaseTransport", wire))
+    return wire
+
+
+def test_replies_find_who_asked_and_an_end_is_told_to_the_others() -> None:
+    async def heard() -> tuple[list[bytes], dict[str, Reply]]:
+        link, replies = Link(b"secret"), dict[str, Reply]()
+        wire = connected(link)
+        for name in ("one", "two"):
+            link.ask(3, name, "ticket", b"{}", "ann", lambda reply, name=name: replies.update({name: reply}))
+        await asyncio.sleep(0)
+        link.data_received(
+            framed(Answered(1, 201, b"body", "text/plain", {"a": "b"}), Answered(9, 200, b"", "", {}))
+        )
+        assert list(replies) == ["two"]
+        link.connection_lost(None)
+        assert not link.is_open
+        return wire.pieces, replies
+
+    (piece,), replies = asyncio.run(heard())
+    questions = Question(0, 3, "one", "ticket", b"{}", "ann"), Question(1, 3, "two", "ticket", b"{}", "ann")
+    assert piece == (6).to_bytes(4, "big") + b"secret" + framed(*questions)
+    assert replies["two"] == Reply(201, b"body", "text/plain", {"a": "b"})
+    assert replies["one"].status == 503
+    assert b"ended before it answered" in replies["one"].body
+
+
+@pytest.mark.parametrize(("waited", "gone"), [(0.0, False), (9.9, False), (10.1, True)])
+def test_a_process_that_does_not_answer_for_ten_seconds_is_given_up(waited: float, gone: bool) -> None:
+    async def look() -> bool:
+        link = Link(b"secret")
+        wire = connected(link)
+        link.ask(0, "", "", b"", "", lambda _: None)
+        deliver, since = link._waiting[0]
+        link._waiting[0] = deliver, since - waited
+        link._look()
+        if link._watch is not None:
+            link._watch.cancel()
+        return wire.aborted
+
+    assert asyncio.run(look()) == gone
+
+
+def test_who_does_not_know_the_secret_is_not_answered() -> None:
+    async def answer(question: Question) -> Reply:
+        return Reply(200, question.name.encode())
+
+    async def asked(secret: bytes) -> tuple[bool, list[bytes]]:
+        met: set[Answering] = set()
+        answering = Answering(b"secret", lambda *_: False, answer, met)
+        wire = connected(answering)
+        assert met == {answering}
+        question = framed(Question(5, 0, "soups", "", b""))
+        answering.data_received(
+            len(secret).to_bytes(4, "big") + secret + (b"" if secret != b"secret" else question)
+        )
+        await asyncio.sleep(0.01)
+        answering.connection_lost(None)
+        assert met == set()
+        return wire.aborted, wire.pieces
+
+    assert asyncio.run(asked(b"guess")) == (True, [])
+    media_type = Reply(200, b"").media_type
+    assert asyncio.run(asked(b"secret")) == (False, [framed(Answered(5, 200, b"soups", media_type, {}))])

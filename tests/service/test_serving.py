@@ -1,0 +1,131 @@
+"""How processes are started to serve, without starting any."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import sys
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from servers import free_port
+
+from duelwise.errors import InvalidInput
+from duelwise.service import ServiceSettings, serving
+from duelwise.service.app import Application
+from duelwise.service.connections import GuardedProtocol
+from duelwise.service.logs import JsonLines
+from duelwise.service.serving import Place, only_decides
+
+
+def place(**fields: Any) -> Place:
+    usual = {
+        "store": "sqlite:///s.db",
+        "settings": ServiceSettings(),
+        "host": "127.0.0.1",
+        "port": free_port(),
+    }
+    return Place(**{**usual, "workers": 1, "secret": "secret", **fields})
+
+
+def app(*, has_one_writer: bool) -> Application:
+    store = SimpleNamespace(has_one_writer=has_one_writer)
+    service = SimpleNamespace(streams=SimpleNamespace(store=store))
+    return cast("Application", SimpleNamespace(state=SimpleNamespace(service=service)))
+
+
+@pytest.mark.parametrize(
+    ("number", "workers", "has_one_writer", "expected"),
+    [(0, 2, True, True), (1, 2, True, False), (0, 1, True, False), (0, 2, False, False)],
+)
+def test_of_several_at_a_file_the_first_only_decides(
+    number: int, workers: int, has_one_writer: bool, expected: bool
+) -> None:
+    assert only_decides(app(has_one_writer=has_one_writer), number, workers) == expected
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_socket_is_shared_where_there_are_several(shared: bool) -> None:
+    with serving._listening(place(), shared=shared) as listener:
+        assert listener.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
+        assert bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT)) == shared
+        assert listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    at = place()
+    with (
+        serving._listening(at, shared=False),
+        pytest.raises(InvalidInput, match=rf"127\.0\.0\.1, port {at.port} cannot be listened on"),
+    ):
+        serving._listening(at, shared=False)
+
+
+class Begun:
+    """What `work` would begin."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, decides: bool) -> None:
+        self.said: list[object] = []
+        homes: list[tuple[object, ...]] = []
+
+        def run(*_: object, sockets: list[socket.socket]) -> None:
+            for one in sockets:
+                self.said.append(bool(one.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT)))
+                one.close()
+
+        def decide(work: Any) -> None:
+            self.said.append("decides")
+            work.close()
+
+        monkeypatch.setattr(serving, "log_to_stderr", lambda: None)
+        monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: self.said.append(seconds))
+        monkeypatch.setattr(serving.gc, "set_threshold", lambda *_: None)
+        monkeypatch.setattr(serving, "most_connections", lambda: 77)
+        monkeypatch.setattr(GuardedProtocol, "most", 5)
+        monkeypatch.setattr(serving, "Homes", lambda *given: homes.append(given))
+        monkeypatch.setattr(serving, "create_app", lambda *_: app(has_one_writer=True))
+        monkeypatch.setattr(serving, "only_decides", lambda *_: decides)
+        monkeypatch.setattr(serving.uvloop, "run", decide)
+        monkeypatch.setattr(serving.uvicorn, "Server", lambda _: SimpleNamespace(run=run))
+        self.homes = homes
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_process_that_reads_listens_alone_or_beside_others(
+    workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = Begun(monkeypatch, decides=False)
+    serving.work(place(workers=workers), 1)
+    assert begun.homes == [(1, workers, "secret")]
+    assert begun.said == [serving.SWITCH_SECONDS, workers > 1]
+    assert GuardedProtocol.most == 77
+
+
+def test_a_process_that_only_decides_listens_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = Begun(monkeypatch, decides=True)
+    serving.work(place(workers=2), 0)
+    assert begun.said == [serving.SWITCH_SECONDS, "decides"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_one_process_works_itself_and_several_are_kept_alive(
+    workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[tuple[object, ...]] = []
+    monkeypatch.setattr(serving, "log_to_stderr", lambda: None)
+    monkeypatch.setattr(serving, "work", lambda place, number: begun.append((place.port, number)))
+    monkeypatch.setattr(serving, "keep_alive", lambda _, *told: begun.append((told[0].port, "kept", told[1])))
+    port = free_port()
+    serving.serve("sqlite:///s.db", ServiceSettings(), host="127.0.0.1", port=port, workers=workers)
+    assert begun == [(port, 0) if workers == 1 else (port, "kept", 2)]
+
+
+def test_a_line_of_the_log_is_an_object() -> None:
+    record = logging.LogRecord("duelwise.service", logging.WARNING, "file", 1, "%d of %d", (1, 2), None)
+    record.created, record.__dict__["request_id"] = 0.25, "mine"
+    told = json.loads(JsonLines().format(record))
+    assert told["at"] == "1970-01-01T00:00:00.250+00:00"
+    assert (told["level"], told["message"], told["request_id"]) == ("warning", "1 of 2", "mine")
+    assert "status" not in told

@@ -1,0 +1,87 @@
+"""The items of a stream: put, put again, withdrawn, and read in pages and groups."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from duelwise.errors import InvalidInput, UnknownItem
+from duelwise.stream import StreamSettings
+from duelwise.stream.catalogue import ROOM, Catalogue, check_ids, check_offer
+from duelwise.stream.events import ItemsPut, ItemsWithdrawn
+
+
+@pytest.fixture
+def catalogue() -> Catalogue:
+    """a and b in group g, c in h, d in none; y of a is known."""
+    made = Catalogue(StreamSettings(context_dim=2, post_dim=1))
+    made.take(
+        ItemsPut(
+            ["a", "b", "c", "d"], np.arange(8.0).reshape(4, 2), np.array([[5.0], [0.0], [0.0], [0.0]]),
+            [True, False, False, False], ["g", "g", "h", None], [None, "text", None, None],
+        )
+    )  # fmt: skip
+    return made
+
+
+def ids(
+    catalogue: Catalogue, *, group: str | None = None, after: str | None = None, limit: int = 9
+) -> list[str]:
+    return [item.id for item in catalogue.page(group=group, after=after, limit=limit)]
+
+
+def test_items_are_read_page_by_page(catalogue: Catalogue) -> None:
+    assert ids(catalogue, limit=2) == ["a", "b"]
+    assert ids(catalogue, after="b", limit=1) == ["c"]
+    assert ids(catalogue, after="d") == []
+    assert ids(catalogue, after="gone") == []
+    assert ids(catalogue, group="g", after="a") == ["b"]
+
+
+def test_an_item_is_what_was_put_last(catalogue: Catalogue) -> None:
+    first, second = catalogue.item("a"), catalogue.item("b")
+    assert (first.x.tolist(), first.group) == ([0.0, 1.0], "g")
+    assert first.y is not None
+    assert first.y.tolist() == [5.0]
+    assert (second.y, second.content) == (None, "text")
+    before = catalogue.whole()
+    catalogue.take(ItemsPut(["a"], np.array([[9.0, 9.0]]), groups=["h"]))
+    assert catalogue.item("a").x.tolist() == [9.0, 9.0]
+    assert catalogue.item("a").y is None
+    assert before.x[0].tolist() == [0.0, 1.0]  # who looks keeps what it saw
+    assert ids(catalogue, group="h") == ["c", "a"]
+    assert ids(catalogue, group="g") == ["b"]
+    assert len(catalogue) == 4
+
+
+def test_a_group_ends_with_its_last_item(catalogue: Catalogue) -> None:
+    catalogue.take(ItemsWithdrawn(["c", "d", "never there"]))
+    assert catalogue.groups == ["g"]
+    assert "c" not in catalogue
+    assert catalogue.whole().ids == ["a", "b"]
+    assert catalogue.whole().known.tolist() == [True, False]
+    with pytest.raises(UnknownItem, match="no group 'h'"):
+        catalogue.group("h")
+    with pytest.raises(UnknownItem, match="no item 'c'"):
+        catalogue.some(["a", "c"])
+
+
+@pytest.mark.parametrize("count", [ROOM, ROOM + 1, 5 * ROOM])
+def test_room_grows_with_the_items(count: int) -> None:
+    catalogue = Catalogue(StreamSettings(context_dim=1))
+    for start in range(0, count, 50):
+        numbers = range(start, min(start + 50, count))
+        catalogue.take(ItemsPut([f"i{k}" for k in numbers], np.array(numbers, dtype=float)[:, None]))
+    whole = catalogue.whole()
+    assert len(catalogue) == count
+    assert whole.x[:, 0].tolist() == list(range(count))
+    assert catalogue.some(["i3", "i1"]).x[:, 0].tolist() == [3.0, 1.0]
+
+
+def test_a_duel_needs_two_items_each_named_once(catalogue: Catalogue) -> None:
+    check_offer(catalogue.some(["a", "b"]))
+    with pytest.raises(InvalidInput, match="There are 1 items"):
+        check_offer(catalogue.some(["a"]))
+    check_ids(["a", "b"])
+    with pytest.raises(InvalidInput, match="'b' is named twice"):
+        check_ids(["a", "b", "c", "b"])
