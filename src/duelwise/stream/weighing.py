@@ -19,8 +19,8 @@ from duelwise.stream.vote_table import VoteTable, read_votes
 if TYPE_CHECKING:
     from duelwise.stream.replica import Replica
 
-FIRST = 30  # votes before which nobody is judged
-GROWTH = ((500, 1.1), (2000, 1.25))  # the next judgement after so many times the votes, below so many
+FIRST = 20  # votes before which nobody is judged
+GROWTH = ((500, 1.04), (2000, 1.25))  # the next judgement after so many times the votes, below so many
 LATER = 2.0
 
 logger = logging.getLogger("duelwise.stream")
