@@ -109,6 +109,7 @@ def test_items_and_holds_are_in_a_backup_and_forged_ones_are_refused(
         menu.hold_source("liar")
         for _ in range(5):
             menu.tell(menu.ask().ticket, "left", source="liar")
+        menu.wait_for_background()  # who is held is taken out there
         state = menu.snapshot_state()
         page = menu.catalogue.page(group=None, after=None, limit=9)
     backup(store, "menu", tmp_path / "menu.jsonl")
