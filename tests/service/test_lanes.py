@@ -20,7 +20,7 @@ from duelwise.stream.operations import Receipt, Retract
 class FakeStream:
     """Answers each ticket with itself; waits until it is let go."""
 
-    settings = StreamSettings(context_dim=1)
+    name, settings = "fake", StreamSettings(context_dim=1)
 
     def __init__(self) -> None:
         self.groups: list[list[str]] = []
@@ -148,6 +148,27 @@ def test_nobody_is_waited_for_in_vain_again_and_again(monkeypatch: pytest.Monkey
     asyncio.run(main())
     assert waited == [1]
     assert stream.groups == [["a", "b"], ["c"], ["a", "b"], ["c"]]
+
+
+def test_one_who_cannot_be_answered_keeps_nobody_from_an_answer(caplog: pytest.LogCaptureFixture) -> None:
+    stream = FakeStream()
+
+    def gone(_: object) -> None:
+        raise OSError("gone")
+
+    async def main() -> Outcomes:
+        with ThreadPoolExecutor(1) as pool:
+            lane = lane_of(stream, pool, [], limit=9)
+            lane.submit([Retract("a")], gone)
+            last = asyncio.ensure_future(lane.perform([Retract("b")]))
+            stream.go.set()
+            answered = await asyncio.wait_for(last, 10)
+            assert lane.waiting == 0
+            return answered
+
+    assert ticket_of(asyncio.run(main())) == "b"
+    assert stream.groups == [["a", "b"]]
+    assert "could not be handed over" in caplog.text
 
 
 class FailingTurn:

@@ -17,8 +17,8 @@ from duelwise.service import schemas
 from duelwise.service.answer_routes import chosen_of
 from duelwise.service.decoding import LARGE, decode
 from duelwise.service.lanes import Lane, Outcomes
-from duelwise.service.problems import Reply, problem, respond
-from duelwise.service.routes import Call, Deliver, Endpoint, json_reply
+from duelwise.service.problems import Deliver, Reply, problem, respond
+from duelwise.service.routes import Call, Endpoint, json_reply
 from duelwise.service.service import Service
 from duelwise.service.settings import variable_of
 from duelwise.service.stream_routes import LOOK, WRITE

@@ -17,8 +17,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from duelwise.errors import DuelwiseError, Overloaded, Unauthorised
 from duelwise.service.auth import Guard
 from duelwise.service.decoding import LARGE
-from duelwise.service.problems import JSON_TYPE, Reply, respond
-from duelwise.service.routes import Call, Deliver, Endpoint, Room, pattern_of
+from duelwise.service.problems import JSON_TYPE, Deliver, Reply, respond
+from duelwise.service.routes import Call, Endpoint, Room, pattern_of
 from duelwise.service.watching import HEADER, Watch
 
 Begin = Callable[[Endpoint, Call, Deliver], bool]

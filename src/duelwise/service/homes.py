@@ -25,8 +25,8 @@ from starlette.responses import Response
 from duelwise.errors import DuelwiseError
 from duelwise.service.links import Answering, Link, Question
 from duelwise.service.metrics import Counts
-from duelwise.service.problems import Reply, respond
-from duelwise.service.routes import Call, Deliver, Endpoint, json_reply
+from duelwise.service.problems import Deliver, Reply, respond
+from duelwise.service.routes import Call, Endpoint, json_reply
 
 if TYPE_CHECKING:
     from duelwise.service.service import Service

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -18,6 +19,8 @@ from duelwise.stream import DecisionStream
 from duelwise.stream.group_commit import MOST_AT_ONCE
 from duelwise.stream.operations import Answer, Operation
 from duelwise.stream.turns import Turn, begin_turn
+
+log = logging.getLogger("duelwise.service")
 
 LONGEST_GATHERING = 0.005  # seconds
 NOT_WAITING = 5  # groups after one that waited in vain
@@ -54,7 +57,7 @@ class Lane:
         return outcomes
 
     def submit(self, operations: Sequence[Operation], deliver: Deliver) -> None:
-        """The same for a caller that does not wait; `deliver` must not raise."""
+        """The same for a caller that does not wait."""
         count = len(operations)
         if self.waiting + count > self._limit:
             raise Overloaded(
@@ -80,7 +83,10 @@ class Group(NamedTuple):
         start = 0
         for waiting in self.waiting:
             end = start + len(waiting.operations)
-            waiting.deliver(outcomes if isinstance(outcomes, Exception) else outcomes[start:end])
+            try:
+                waiting.deliver(outcomes if isinstance(outcomes, Exception) else outcomes[start:end])
+            except Exception:  # the others of the group have their answers all the same
+                log.exception("an answer of %s could not be handed over", self.lane.stream.name)
             start = end
         self.lane.waiting -= start
         return start

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar, cast
 import msgspec
 
 from duelwise.errors import StorageFailure
-from duelwise.service.problems import Reply, respond
+from duelwise.service.problems import Deliver, Reply, respond
 
 MOST_BYTES = 64_000_000  # of one frame
 MOST_HELD = 4  # messages sent together: the other process begins with them while this one reads on
@@ -48,7 +48,6 @@ class Answered(msgspec.Struct, array_like=True, gc=False):
     further: dict[str, str]
 
 
-Deliver = Callable[[Reply], None]
 Answerer = Callable[[Question], Coroutine[Any, Any, Reply]]
 Beginner = Callable[[Question, Deliver], bool]
 """Begins to answer where nothing has to be waited for first; else False."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import http
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypedDict
 
 import msgspec
@@ -35,6 +35,10 @@ class Reply(NamedTuple):
         for name, value in self.further.items():
             own.append((name.lower().encode(), value.encode("latin-1")))
         return own
+
+
+Deliver = Callable[[Reply], None]
+"""Takes a reply that was waited for."""
 
 
 class Problem(TypedDict):

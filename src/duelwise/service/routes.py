@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from duelwise.errors import DuelwiseError, Overloaded, unknown_name
 from duelwise.service.auth import Guard, Role
 from duelwise.service.decoding import read_body
-from duelwise.service.problems import JSON_TYPE, Reply, refuse, respond
+from duelwise.service.problems import JSON_TYPE, Deliver, Reply, refuse, respond
 from duelwise.storage import KeyRow
 
 MOST_BYTES_HELD = 16_000_000  # of bodies that are being read, decoded or waited for
@@ -44,7 +44,6 @@ class Call(NamedTuple):
 
 
 Run = Callable[[Call], Coroutine[Any, Any, Reply | Response]]
-Deliver = Callable[[Reply], None]
 Begin = Callable[[Call, Deliver], bool]
 """Begins at once and hands the reply over when it is there; False: something would have to be waited for."""
 

@@ -29,6 +29,7 @@ from duelwise.storage.stopped import ending_stopped_holders
 from duelwise.storage.writer import (
     LOCKED_STREAM,
     READ_CHUNK,
+    STREAM_COLUMNS,
     Writer,
     locked,
     read_events,
@@ -38,8 +39,7 @@ from duelwise.storage.writer import (
 
 SNAPSHOTS_KEPT = 3  # the newest is used; older ones in case it is damaged
 
-_stream_columns = [schema.streams.c[name] for name in StreamRow._fields]
-_by_id = sa.select(*_stream_columns).where(schema.streams.c.id == sa.bindparam("of_stream"))
+_by_id = sa.select(*STREAM_COLUMNS).where(schema.streams.c.id == sa.bindparam("of_stream"))
 _STREAM_BY_ID = Prepared(_by_id, ["of_stream"])
 
 
@@ -93,11 +93,11 @@ class Store:
 
     def streams(self) -> list[StreamRow]:
         with self._reading() as connection:
-            rows = connection.execute(sa.select(*_stream_columns).order_by(schema.streams.c.name))
+            rows = connection.execute(sa.select(*STREAM_COLUMNS).order_by(schema.streams.c.name))
             return [StreamRow._make(row) for row in rows]
 
     def stream(self, name: str) -> StreamRow:
-        query = sa.select(*_stream_columns).where(schema.streams.c.name == name)
+        query = sa.select(*STREAM_COLUMNS).where(schema.streams.c.name == name)
         if name.isprintable():  # no database takes a zero byte or half a character
             with self._reading() as connection:
                 row = connection.execute(query).first()

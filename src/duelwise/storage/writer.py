@@ -57,9 +57,9 @@ _NAMED_EVENTS = ByKeys(
 )
 
 
-_STREAM_COLUMNS = [schema.streams.c[name] for name in StreamRow._fields]
+STREAM_COLUMNS = [schema.streams.c[name] for name in StreamRow._fields]
 LOCKED_STREAM = Prepared(
-    sa.select(*_STREAM_COLUMNS).where(schema.streams.c.id == _stream_id).with_for_update(), ["of_stream"]
+    sa.select(*STREAM_COLUMNS).where(schema.streams.c.id == _stream_id).with_for_update(), ["of_stream"]
 )
 
 

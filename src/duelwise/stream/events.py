@@ -233,7 +233,7 @@ def kind_of(event: Event) -> str:
 def encode(event: Event) -> bytes:
     fields: dict[str, Any] = {}
     arrays: dict[str, Any] = {}
-    for name, value in zip(event._fields, event):  # noqa: B905 (as long as each other)
+    for name, value in zip(event._fields, event, strict=True):
         if value is not None:
             (arrays if name in _ARRAYS else fields)[name] = value
     return pack(fields, arrays)
