@@ -14,11 +14,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from benchmarks.answers import clusters, costs, coverage, raters, settling, weighted
+from benchmarks.answers import clusters, costs, coverage, lying, raters, settling, weighted
 from benchmarks.answers.costs import costs_table
 from benchmarks.answers.page import (
     clusters_table,
     coverage_table,
+    lying_table,
     raters_table,
     settling_table,
     weighted_table,
@@ -31,6 +32,7 @@ PARTS: dict[str, tuple[Callable[[int, int, Measured], Iterator[Mapping[str, obje
     "settling": (settling.rows, 400),
     "raters": (raters.rows, 20),
     "clusters": (clusters.rows, 400),
+    "lying": (lying.rows, 400),
     "weighted": (weighted.rows, 40),
     "costs": (costs.rows, 9),
 }
@@ -41,6 +43,7 @@ TABLES = {
     "settling": ("settling", settling_table),
     "raters": ("planted raters", raters_table),
     "clusters": ("clusters sources", clusters_table),
+    "lying": ("lying sources", lying_table),
     "weighted": ("weighted sources", weighted_table),
     "costs": ("costs", costs_table),
 }

@@ -35,32 +35,32 @@ def _measure(dim: int, raters: int, apart: float, runs: range) -> dict[str, floa
         items, taste = world.items[0], world.theta[0]
         votes = VOTES_EACH * raters
         tastes = taste + apart * rng.normal(size=(raters, dim)) / np.sqrt(dim)
-        source, dz = rng.integers(raters, size=votes), _pairs(rng, items, votes)
-        outcome = (rng.random(votes) < _logistic((dz * tastes[source]).sum(axis=1))).astype(np.float64)
+        source, dz = rng.integers(raters, size=votes), random_pairs(rng, items, votes)
+        outcome = (rng.random(votes) < logistic((dz * tastes[source]).sum(axis=1))).astype(np.float64)
         held = belief(runs=1, dim=dim)
         learn(held, np.zeros(votes, dtype=np.int64), dz, outcome)
         answer, truth = posterior(held, 0), _crowd(rng, items, taste, apart)
-        plain.append(_covered(answer, items, truth))
-        wider.append(_covered(clustered(answer, dz, outcome, source, raters), items, truth))
+        plain.append(covered(answer, items, truth))
+        wider.append(covered(clustered(answer, dz, outcome, source, raters), items, truth))
     return {
         "d": dim, "raters": raters, "apart": apart, "votes": VOTES_EACH * raters, "runs": len(runs),
         "plain": float(np.mean(plain)), "clustered": float(np.mean(wider)),
     }  # fmt: skip
 
 
-def _pairs(rng: np.random.Generator, items: Array, count: int) -> Array:
+def random_pairs(rng: np.random.Generator, items: Array, count: int) -> Array:
     first = rng.integers(ITEMS, size=count)
     return items[first] - items[(first + 1 + rng.integers(ITEMS - 1, size=count)) % ITEMS]
 
 
 def _crowd(rng: np.random.Generator, items: Array, taste: Array, apart: float) -> Array:
     """What the votes of everybody together say: less steep than any one rater's taste."""
-    dz = _pairs(rng, items, LARGE)
+    dz = random_pairs(rng, items, LARGE)
     own = taste + apart * rng.normal(size=dz.shape) / np.sqrt(len(taste))
-    return fit(dz, _logistic((dz * own).sum(axis=1)), np.ones(LARGE), np.full(len(taste), 1e6))[0]
+    return fit(dz, logistic((dz * own).sum(axis=1)), np.ones(LARGE), np.full(len(taste), 1e6))[0]
 
 
-def _covered(answer: Posterior, items: Array, truth: Array) -> float:
+def covered(answer: Posterior, items: Array, truth: Array) -> float:
     """The share of utility differences whose 95 % interval holds the truth."""
     first, second = np.triu_indices(ITEMS, 1)
     apart = items[first] - items[second]
@@ -68,5 +68,5 @@ def _covered(answer: Posterior, items: Array, truth: Array) -> float:
     return float((np.abs(apart @ (answer.mean - truth)) <= Z95 * error).mean())
 
 
-def _logistic(x: Array) -> Array:
+def logistic(x: Array) -> Array:
     return 1.0 / (1.0 + np.exp(-x))
