@@ -172,6 +172,21 @@ def pipelined(connection: Sender) -> Generator[None]:
         yield
 
 
+def roll_back(connection: Connection) -> None:
+    """End a transaction whose commit failed in a pipeline.
+
+    Core takes one whose commit has failed for ended, and would give the connection to the next
+    one as it is. In a pipeline the server has not even looked at the commit.
+    """
+    held = connection.connection.dbapi_connection if not connection.invalidated else None
+    if held is None:
+        return
+    try:
+        held.rollback()
+    except cast("Any", connection.dialect.dbapi).Error:
+        connection.invalidate()
+
+
 @contextmanager
 def _as_core_says(connection: Connection, text: str) -> Generator[None]:
     """The driver's errors as Core would raise them."""

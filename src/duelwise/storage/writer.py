@@ -11,7 +11,7 @@ from sqlalchemy.engine import Connection
 
 from duelwise.errors import Damaged
 from duelwise.storage import schema
-from duelwise.storage.prepared import ByKeys, ManyRows, Prepared, Sender, pipelined
+from duelwise.storage.prepared import ByKeys, ManyRows, Prepared, Sender, pipelined, roll_back
 from duelwise.storage.rows import (
     NO_ROUND,
     OPEN_STATES,
@@ -260,9 +260,13 @@ class Writer:
         """Send all that was appended and make it durable, without a wait between."""
         assert isinstance(self.connection, Connection)
         if self._events:
-            with pipelined(self.connection):
-                self._send_all()
-                self.connection.commit()
+            try:
+                with pipelined(self.connection):
+                    self._send_all()
+                    self.connection.commit()
+            except BaseException:
+                roll_back(self.connection)
+                raise
         elif self._sent:
             self.connection.commit()
 
