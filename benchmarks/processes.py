@@ -76,6 +76,12 @@ def processor_time(port: int) -> float:
     return used
 
 
+def idle_time() -> float:
+    """Seconds that the machine's cores have been idle, together."""
+    times = psutil.cpu_times()
+    return times.idle + getattr(times, "iowait", 0.0)
+
+
 @contextmanager
 def running(command: Sequence[str], environment: dict[str, str], port: int) -> Generator[int]:
     """The port of a server, from when it answers until the end of the block."""

@@ -18,6 +18,7 @@ import re
 import statistics
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from benchmarks.processes import (
     asgi,
     database,
     duelwise,
+    idle_time,
     pgbench,
     postgresql,
     processor_time,
@@ -38,6 +40,7 @@ from benchmarks.timing import write_between_marks
 SCRIPT = ROOT / "benchmarks" / "load" / "duels.lua"
 CONNECTIONS = 32
 EIGHT = 8
+DATABASES = ("SQLite", "PostgreSQL")
 WARM_TURNS = 20
 
 
@@ -52,6 +55,7 @@ class Row:
     p50: list[float] = field(default_factory=list[float])
     p99: list[float] = field(default_factory=list[float])
     processor: list[float] = field(default_factory=list[float])  # microseconds of the server, a request
+    busy: list[float] = field(default_factory=list[float])  # share of all cores, whoever uses them
     calm: str = ""  # p50 and p99 at half load, open loop
 
     @property
@@ -62,26 +66,29 @@ class Row:
         spread = f"{min(self.rates):.0f} to {max(self.rates):.0f}"
         shown = f"{statistics.median(self.p50):.1f} / {statistics.median(self.p99):.1f}"
         used = f"{statistics.median(self.processor):.0f}"
-        return f"| {self.name} | {self.rate:.0f} ({spread}) | {shown} | {used} | {self.calm} |"
+        busy = f"{statistics.median(self.busy):.0%}"
+        return f"| {self.name} | {self.rate:.0f} ({spread}) | {shown} | {used} | {busy} | {self.calm} |"
 
     def clear(self) -> None:
-        for measured in (self.rates, self.p50, self.p99, self.processor):
+        for measured in (self.rates, self.p50, self.p99, self.processor, self.busy):
             measured.clear()
 
 
 def press(row: Row, seconds: int) -> None:
     """One turn of wrk."""
-    before = processor_time(row.port)
+    before, idle, began = processor_time(row.port), idle_time(), time.perf_counter()
     done = subprocess.run(
         ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--latency", "-s", SCRIPT,
          f"http://127.0.0.1:{row.port}"],
         env={**os.environ, "BENCH_STREAMS": str(row.streams)}, check=True, capture_output=True, text=True,
     )  # fmt: skip
+    unused = (idle_time() - idle) / (time.perf_counter() - began) / (os.cpu_count() or 1)
     if "Non-2xx" in done.stdout:
         raise SystemExit(f"{row.name} refused requests:\n{done.stdout}")
     row.rates.append(float(_found(r"Requests/sec:\s+([\d.]+)", done.stdout)))
     answered = max(1.0, row.rates[-1] * seconds)
     row.processor.append((processor_time(row.port) - before) / answered * 1e6)
+    row.busy.append(1 - min(1.0, unused))
     row.p50.append(_milliseconds(_found(r"\n\s+50%\s+(\S+)", done.stdout)))
     row.p99.append(_milliseconds(_found(r"\n\s+99%\s+(\S+)", done.stdout)))
 
@@ -185,32 +192,41 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--today", type=Path, help="the src folder of another version, for a ratio")
     parser.add_argument("--without", default="", help="packages it shall not find: uvloop,httptools")
+    parser.add_argument("--only", nargs="+", choices=DATABASES, default=DATABASES, help="which databases")
     parser.add_argument("--page", type=Path, help="a page to write the tables into, between its marks")
     given = parser.parse_args()
     settings = {
         "today": given.today, "without": given.without, "seconds": given.seconds, "repeats": given.repeats
     }  # fmt: skip
     names = ("one", "two", "plain", "today", "sketch")
-    with tempfile.TemporaryDirectory() as folder:
-        files = {name: f"sqlite:///{folder}/{name}.db" for name in names}
-        sqlite = on_database("SQLite", files, **settings)
-    with postgresql() as server:
-        stores = {name: database(server, name) for name in names}
-        postgres = on_database("PostgreSQL", stores, **settings)
-        inserts = pgbench(server, seconds=given.seconds)
-    text = table([*sqlite, *postgres], [*ratios(sqlite, "SQLite"), *ratios(postgres, "PostgreSQL")], inserts)
+    rows: list[Row] = []
+    compared: list[str] = []
+    inserts: float | None = None
+    if "SQLite" in given.only:
+        with tempfile.TemporaryDirectory() as folder:
+            files = {name: f"sqlite:///{folder}/{name}.db" for name in names}
+            found = on_database("SQLite", files, **settings)
+        rows, compared = found, ratios(found, "SQLite")
+    if "PostgreSQL" in given.only:
+        with postgresql() as server:
+            stores = {name: database(server, name) for name in names}
+            found = on_database("PostgreSQL", stores, **settings)
+            inserts = pgbench(server, seconds=given.seconds)
+        rows, compared = [*rows, *found], [*compared, *ratios(found, "PostgreSQL")]
+    text = table(rows, compared, inserts)
     print(text)
     if given.page is not None:
         write_between_marks(given.page, "service", text)
 
 
-def table(rows: list[Row], compared: list[str], inserts: float) -> str:
+def table(rows: list[Row], compared: list[str], inserts: float | None) -> str:
     head = (
-        "| 32 connections | requests/s (spread) | p50 / p99 ms | processor µs a request "
+        "| 32 connections | requests/s (spread) | p50 / p99 ms | processor µs a request | cores busy "
         "| open loop at half load, p50 / p99 ms |\n"
     )
-    lines = [head + "|---|---|---|---|---|", *(row.cells() for row in rows)]
-    lines.append(f"| `pgbench`, one inserted row a transaction | {inserts:.0f} | | | |")
+    lines = [head + "|---|---|---|---|---|---|", *(row.cells() for row in rows)]
+    if inserts is not None:
+        lines.append(f"| `pgbench`, one inserted row a transaction | {inserts:.0f} | | | | |")
     ratio = ["", "| ratio | of rates, median (spread) | of processor time |", "|---|---|---|"]
     return "\n".join([*lines, *ratio, *compared, ""])
 

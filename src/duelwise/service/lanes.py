@@ -50,6 +50,11 @@ class Lane:
         self.queue: deque[Waiting] = deque()
         self.waiting = 0  # operations not yet answered
 
+    @property
+    def queued(self) -> int:
+        """Operations that wait for a transaction."""
+        return sum(len(waiting.operations) for waiting in self.queue)
+
     def perform(self, operations: Sequence[Operation]) -> asyncio.Future[Outcomes]:
         """An answer or an error for each operation, once it is durable."""
         outcomes: asyncio.Future[Outcomes] = asyncio.get_running_loop().create_future()
@@ -193,7 +198,7 @@ class ThreadWriter(GroupWriter):
         self._pool.submit(self._write, groups, loop)
 
     def _write(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
-        outcomes = [_committed(group) for group in groups]
+        outcomes = [committed(group) for group in groups]
         loop.call_soon_threadsafe(self._finish, groups, outcomes, loop)
 
 
@@ -263,7 +268,7 @@ def _at_once(call: Callable[..., object], *given: object) -> None:
     call(*given)
 
 
-def _committed(group: Group) -> Outcomes | Exception:
+def committed(group: Group) -> Outcomes | Exception:
     """One stream's group in a transaction of its own."""
     try:
         return group.lane.stream.commit(group.operations)

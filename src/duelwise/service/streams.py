@@ -6,20 +6,31 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from duelwise.errors import BrokenStream, Conflict, Folding, StorageFailure, UnknownStream
-from duelwise.service.lanes import LONGEST_GATHERING, Lane, ThreadWriter, TurnWriter
+from duelwise.service.lanes import LONGEST_GATHERING, Lane, TurnWriter
 from duelwise.service.settings import ServiceSettings
 from duelwise.storage import Store
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.registry import StreamRegistry
 from duelwise.stream.warming import warm_once
 
+if TYPE_CHECKING:
+    from duelwise.service.posting import PostedWriter
+
 T = TypeVar("T")
 log = logging.getLogger("duelwise.service")
 
 THREADS = 8  # transactions of different streams, and reads, at the same time
+
+
+def _kind_of_writer(store: Store) -> type[TurnWriter | PostedWriter]:
+    if store.has_one_writer:
+        return TurnWriter
+    from duelwise.service.posting import PostedWriter  # its driver is not needed for SQLite
+
+    return PostedWriter
 
 
 class OpenStreams:
@@ -30,18 +41,16 @@ class OpenStreams:
         longest_gathering: float = LONGEST_GATHERING,
     ) -> None:  # fmt: skip
         self.store = store
-        self._settings, self._on_group, self._longest_gathering = settings, on_group, longest_gathering
+        self._settings = settings
         self._registry = StreamRegistry(
             store, memory_bytes=settings.memory_limit, stream_limit=settings.stream_limit
         )
         self._lanes: dict[str, Lane] = {}
         self.broken: dict[str, str] = {}  # streams that could not be opened, and why
         self._writers = ThreadPoolExecutor(THREADS, thread_name_prefix="duelwise writing")
-        self._shared = (
-            TurnWriter(store, self._writers, on_group, longest_gathering=longest_gathering)
-            if store.has_one_writer
-            else None
-        )
+        self._writer = _kind_of_writer(store)(
+            store, self._writers, on_group, longest_gathering=longest_gathering
+        )  # fmt: skip
         self._readers = ThreadPoolExecutor(THREADS, thread_name_prefix="duelwise reading")
 
     def __iter__(self) -> Iterator[Lane]:
@@ -69,8 +78,7 @@ class OpenStreams:
 
     def close(self) -> None:
         """Write the last snapshots; the store stays open."""
-        if self._shared is not None:
-            self._shared.close()
+        self._writer.close()
         self._writers.shutdown()
         self._readers.shutdown()
         self._registry.close()
@@ -80,10 +88,7 @@ class OpenStreams:
         lane = self._lanes.get(name)
         if lane is None or lane.stream is not stream:
             self._forget_closed()
-            writer = self._shared or ThreadWriter(
-                self._writers, self._on_group, longest_gathering=self._longest_gathering
-            )
-            lane = self._lanes[name] = Lane(stream, writer, limit=self._settings.queue_limit)
+            lane = self._lanes[name] = Lane(stream, self._writer, limit=self._settings.queue_limit)
         return lane
 
     def _forget_closed(self) -> None:

@@ -122,6 +122,7 @@ def _postgresql(address: URL, statement_seconds: float) -> Engine:
         "statement_timeout": _milliseconds(statement_seconds),
         "lock_timeout": _milliseconds(min(LOCK_SECONDS, statement_seconds)),
         "idle_in_transaction_session_timeout": _milliseconds(IDLE_SECONDS),
+        "plan_cache_mode": "force_custom_plan",  # one made while a table was empty would be kept for long
     }
 
     def join(

@@ -12,7 +12,7 @@ import re
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Union, cast
 
 import sqlalchemy as sa
 from sqlalchemy import ClauseElement
@@ -25,7 +25,10 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 from duelwise.storage.quick import Quick, Row
 
-Sender = Connection | Quick
+if TYPE_CHECKING:  # its driver is not needed for SQLite
+    from duelwise.storage.posted import Posted
+
+Sender = Union[Connection, Quick, "Posted"]
 """What a statement can be sent by."""
 
 MOST_ROWS = 256  # of one statement; databases limit its values to some 32,000
@@ -63,34 +66,53 @@ class Prepared:
 
 
 class ByKeys:
-    """A query for the rows of some keys, whose last value, `key`, stands for many of them."""
+    """The rows of one stream that have one of many keys; `key` is a column, unique within a stream."""
 
-    def __init__(self, statement: ClauseElement, names: Sequence[str], key: str) -> None:
-        self._statement, self._names, self._key = statement, [*names, key], key
-        self._texts: dict[tuple[str, int], str] = {}  # by dialect and number of keys
+    def __init__(
+        self, columns: Sequence[sa.Column[Any]], stream: sa.Column[int], key: sa.Column[Any]
+    ) -> None:
+        self._columns, self._stream, self._key = columns, stream, key
+        self._in_postgresql = Prepared(self._one_by_one(), ["keys", "of_stream"])
+        self._texts: dict[int, str] = {}  # for SQLite, by number of keys
 
-    def rows(self, connection: Sender, row: Row, keys: Sequence[object]) -> list[Row]:
+    def rows(self, connection: Sender, stream_id: int, keys: Sequence[object]) -> list[Row]:
         """Every row of the result."""
-        return [one for cursor in self.sent(connection, row, keys) for one in cursor.fetchall()]
+        return [one for cursor in self.sent(connection, stream_id, keys) for one in cursor.fetchall()]
 
-    def sent(self, connection: Sender, row: Row, keys: Sequence[object]) -> list[DBAPICursor]:
+    def sent(self, connection: Sender, stream_id: int, keys: Sequence[object]) -> list[DBAPICursor]:
         """The cursors, whose rows can be fetched when they have them: after `pipelined`, or at once."""
+        if not keys:
+            return []
+        if connection.dialect.name == "postgresql":
+            return [self._in_postgresql.sent(connection, (list(keys), stream_id))]
         cursors: list[DBAPICursor] = []
         for start in range(0, len(keys), MOST_ROWS):
             some = tuple(keys[start : start + MOST_ROWS])
             # Powers of two, as below: the last key stands in for those that are missing.
             count = 1 << (len(some) - 1).bit_length()
-            values = (*row, *some, *(some[-1:] * (count - len(some))))
+            values = (stream_id, *some, *(some[-1:] * (count - len(some))))
             cursors.append(_send(connection, self._text(connection, count), values))
         return cursors
 
+    def _one_by_one(self) -> ClauseElement:
+        """Each key by itself, in the index: of many at once, a planner that met the table when it was
+        empty would rather look at the whole stream."""
+        keys = sa.bindparam("keys", type_=postgresql.ARRAY(self._key.type))
+        each = sa.func.unnest(keys).table_valued("key").render_derived(name="each")
+        own = sa.select(*self._columns).where(
+            self._stream == sa.bindparam("of_stream"), self._key == each.c.key
+        )
+        found = own.limit(sa.literal_column("1", sa.Integer)).lateral("found")
+        return sa.select(found).select_from(sa.join(each, found, sa.true()))
+
     def _text(self, connection: Sender, count: int) -> str:
-        key = connection.dialect.name, count
-        if key not in self._texts:
-            text = _compiled(self._statement, self._names, connection)
-            head, mark, tail = text.rpartition("?" if key[0] == "sqlite" else "%s")
-            self._texts[key] = _numbered(f"{head}{', '.join([mark] * count)}{tail}")
-        return self._texts[key]
+        if count not in self._texts:
+            own = self._stream == sa.bindparam("of_stream")
+            statement = sa.select(*self._columns).where(own, self._key.in_([sa.bindparam("key")]))
+            text = _compiled(statement, ["of_stream", "key"], connection)
+            head, mark, tail = text.rpartition("?")
+            self._texts[count] = f"{head}{', '.join([mark] * count)}{tail}"
+        return self._texts[count]
 
 
 class ManyRows:
@@ -109,7 +131,7 @@ class ManyRows:
         start = 0
         while start < len(rows):
             count = len(rows) - start
-            if count > FEW_ROWS or not isinstance(connection, Quick):  # powers of two: few texts
+            if count > FEW_ROWS or isinstance(connection, Connection):  # powers of two: few texts
                 count = min(MOST_ROWS, 1 << (count.bit_length() - 1))
             values = tuple(chain.from_iterable(rows[start : start + count]))
             _send(connection, self._text(connection, count), values)
@@ -136,7 +158,7 @@ class ManyRows:
 
 def _send(connection: Sender, text: str, values: Row) -> DBAPICursor:
     """The driver's cursor after the statement; its errors are those that Core would raise."""
-    if isinstance(connection, Quick):
+    if not isinstance(connection, Connection):
         return cast("DBAPICursor", connection.send(text, values))
     if not connection.in_transaction():
         connection.begin()
@@ -163,7 +185,7 @@ def _numbered(text: str) -> str:
 @contextmanager
 def pipelined(connection: Sender) -> Generator[None]:
     """Send the statements of this block without waiting for each one's result, where the driver can."""
-    held: Any = None if isinstance(connection, Quick) else connection.connection.dbapi_connection
+    held: Any = connection.connection.dbapi_connection if isinstance(connection, Connection) else None
     if not hasattr(held, "pipeline"):
         yield
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
@@ -37,6 +38,9 @@ from duelwise.storage.writer import (
     write_snapshot,
 )
 
+if TYPE_CHECKING:  # its driver is not needed for SQLite
+    from duelwise.storage.posted import Posted
+
 SNAPSHOTS_KEPT = 3  # the newest is used; older ones in case it is damaged
 
 _by_id = sa.select(*STREAM_COLUMNS).where(schema.streams.c.id == sa.bindparam("of_stream"))
@@ -58,6 +62,7 @@ class Store:
         self._engine = engine
         self.keys = Keys(self._reading, self._changing)
         self._quick: Quick | None = None  # see begin_at_once
+        self._posted: Posted | None = None  # see begin_posted
         self.servers = Servers(self._reading, self._changing)
 
     @property
@@ -69,6 +74,9 @@ class Store:
         if self._quick is not None:
             self._quick.close()
             self._quick = None
+        if self._posted is not None:
+            self._posted.close()
+            self._posted = None
         self._engine.dispose()
 
     # -- streams ------------------------------------------------------------------------
@@ -182,6 +190,29 @@ class Store:
             if self._quick is None:
                 self._quick = Quick(self._engine)
             return self._quick if self._quick.begin() else None
+
+    def open_posted(self) -> None:
+        """Connect for `begin_posted`, unless that is done; this may take a while."""
+        from duelwise.storage.posted import Posted
+
+        with told_plainly():
+            if self._posted is not None and self._posted.is_lost:
+                self._posted.close()
+                self._posted = None
+            if self._posted is None:
+                self._posted = Posted(self._engine)
+
+    def begin_posted(self) -> Posted | None:
+        """A transaction on PostgreSQL whose answers the caller waits for; None when that is not possible now.
+
+        There is one connection for this: it is the caller's until it has committed or rolled back.
+        """
+        posted = self._posted
+        if posted is None or not posted.is_free():
+            return None
+        with told_plainly():
+            posted.send("BEGIN")
+        return posted
 
     @contextmanager
     def repairing(self, stream_id: int) -> Generator[Repairer]:

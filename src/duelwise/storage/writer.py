@@ -8,10 +8,12 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
+from sqlalchemy.engine.interfaces import DBAPICursor
 
 from duelwise.errors import Damaged
 from duelwise.storage import schema
 from duelwise.storage.prepared import ByKeys, ManyRows, Prepared, Sender, pipelined, roll_back
+from duelwise.storage.quick import Row
 from duelwise.storage.rows import (
     NO_ROUND,
     OPEN_STATES,
@@ -40,27 +42,16 @@ _EVENTS_BETWEEN = Prepared(
     .order_by(schema.events.c.seq),
     ["of_stream", "after", "upto"],
 )
-_TICKETS = ByKeys(
-    sa.select(*_ticket_columns).where(
-        schema.tickets.c.stream_id == _stream_id, schema.tickets.c.round.in_([sa.bindparam("round")])
-    ),
-    ["of_stream"],
-    "round",
-)
+_TICKETS = ByKeys(_ticket_columns, schema.tickets.c.stream_id, schema.tickets.c.round)
 _NAMED_EVENTS = ByKeys(
-    sa.select(*_event_columns, schema.events.c.checksum).where(
-        schema.events.c.stream_id == _stream_id,
-        schema.events.c.event_id.in_([sa.bindparam("id")]),
-    ),
-    ["of_stream"],
-    "id",
+    [*_event_columns, schema.events.c.checksum], schema.events.c.stream_id, schema.events.c.event_id
 )
 
 
 STREAM_COLUMNS = [schema.streams.c[name] for name in StreamRow._fields]
-LOCKED_STREAM = Prepared(
-    sa.select(*STREAM_COLUMNS).where(schema.streams.c.id == _stream_id).with_for_update(), ["of_stream"]
-)
+_STREAM = sa.select(*STREAM_COLUMNS).where(schema.streams.c.id == _stream_id)
+LOCKED_STREAM = Prepared(_STREAM.with_for_update(), ["of_stream"])
+STREAM_LOCKED_AT_ONCE = Prepared(_STREAM.with_for_update(nowait=True), ["of_stream"])
 
 
 def _asked_before(states: Iterable[str]) -> Prepared:
@@ -145,17 +136,47 @@ def _missing(seq: int) -> Damaged:
 
 def read_tickets(connection: Sender, stream_id: int, rounds: Iterable[int]) -> dict[int, TicketRow]:
     """The tickets of these rounds, those that exist."""
-    return _by_round(_TICKETS.rows(connection, (stream_id,), list(rounds)))
+    return _by_round(_TICKETS.rows(connection, stream_id, list(rounds)))
+
+
+class Locking:
+    """A stream's row is asked for, to be locked from then on, with the tickets and events of some names.
+
+    With `at_once`, it is an error when another process has the lock.
+    """
+
+    def __init__(
+        self, connection: Sender, stream_id: int, rounds: Collection[int] = (),
+        names: Collection[str] = (), *, at_once: bool = False,
+    ) -> None:  # fmt: skip
+        self._connection, self._rounds, self._names = connection, rounds, names
+        lock = STREAM_LOCKED_AT_ONCE if at_once else LOCKED_STREAM
+        self._row = lock.sent(connection, (stream_id,))
+        self._tickets = _TICKETS.sent(connection, stream_id, list(rounds))
+        self._events = _NAMED_EVENTS.sent(connection, stream_id, list(names))
+
+    def writer(self) -> Writer:
+        """Once the answers are here."""
+        writer = Writer(self._connection, StreamRow._make(self._row.fetchall()[0]))
+        writer.fetched(
+            self._rounds, _by_round(_all(self._tickets)), self._names, _by_name(_all(self._events))
+        )  # fmt: skip
+        return writer
 
 
 def locked(connection: Sender, stream_id: int, rounds: Collection[int] = ()) -> Writer:
     """A writer on a stream, whose row is locked from here on; tickets of these rounds are fetched with it."""
     with pipelined(connection):
-        row = LOCKED_STREAM.sent(connection, (stream_id,))
-        tickets = _TICKETS.sent(connection, (stream_id,), list(rounds))
-    writer = Writer(connection, StreamRow._make(row.fetchall()[0]))
-    writer.fetched(rounds, _by_round(one for cursor in tickets for one in cursor.fetchall()))
-    return writer
+        locking = Locking(connection, stream_id, rounds)
+    return locking.writer()
+
+
+def _all(cursors: Iterable[DBAPICursor]) -> Iterator[Row]:
+    return (row for cursor in cursors for row in cursor.fetchall())
+
+
+def _by_name(rows: Iterable[Row]) -> dict[str, EventRow]:
+    return {event.event_id: event for event in map(checked, rows) if event.event_id is not None}
 
 
 def _by_round(rows: Iterable[Iterable[object]]) -> dict[int, TicketRow]:
@@ -183,12 +204,19 @@ class Writer:
         self._events: list[EventRow] = []
         self._tickets: dict[int, TicketRow] = {}
         self._sent = False
-        self._asked_for: frozenset[int] = frozenset()  # rounds whose tickets, where they exist, are here:
+        # Rounds and names whose tickets and events, where they exist, are here:
+        self._rounds: frozenset[int] = frozenset()
+        self._names: frozenset[str] = frozenset()
         self._found: dict[int, TicketRow] = {}
+        self._named: dict[str, EventRow] = {}
 
-    def fetched(self, rounds: Iterable[int], found: dict[int, TicketRow]) -> None:
-        """Tickets that were read when the stream was locked."""
-        self._asked_for, self._found = frozenset(rounds), found
+    def fetched(
+        self, rounds: Iterable[int], tickets: dict[int, TicketRow],
+        names: Iterable[str], events: dict[str, EventRow],
+    ) -> None:  # fmt: skip
+        """What was read when the stream was locked."""
+        self._rounds, self._found = frozenset(rounds), tickets
+        self._names, self._named = frozenset(names), events
 
     def events(self, *, after: int, upto: int) -> Iterator[EventRow]:
         return read_events(self.connection, self.stream.id, after=after, upto=upto)
@@ -201,14 +229,15 @@ class Writer:
 
     def tickets(self, rounds: Collection[int]) -> dict[int, TicketRow]:
         """As they were when the transaction began."""
-        if self._asked_for.issuperset(rounds):
+        if self._rounds.issuperset(rounds):
             return {round: self._found[round] for round in rounds if round in self._found}
         return read_tickets(self.connection, self.stream.id, rounds)
 
-    def named(self, event_ids: Iterable[str]) -> dict[str, EventRow]:
+    def named(self, event_ids: Collection[str]) -> dict[str, EventRow]:
         """The events that carry these ids, those that exist."""
-        rows = _NAMED_EVENTS.rows(self.connection, (self.stream.id,), list(event_ids))
-        return {event.event_id: event for event in map(checked, rows) if event.event_id is not None}
+        if self._names.issuperset(event_ids):
+            return {name: self._named[name] for name in event_ids if name in self._named}
+        return _by_name(_NAMED_EVENTS.rows(self.connection, self.stream.id, list(event_ids)))
 
     def overdue(self, *, asked_before: float, limit: int) -> list[TicketRow]:
         """Open tickets asked before a moment, oldest first."""

@@ -65,6 +65,10 @@ class Batch:
                 answers.append(refusal)
         return answers
 
+    def fold(self) -> None:
+        """Let the state know of everything that was recorded, before it is durable."""
+        self._record.fold_so_far()
+
     def _decide(self, operation: Operation) -> Answer:
         if isinstance(operation, Ask):
             return self._asking.ask(operation)

@@ -12,7 +12,6 @@ from sqlalchemy.exc import IntegrityError
 
 from duelwise.errors import Damaged, DuelwiseError, ReadOnly
 from duelwise.storage import SnapshotRow, Store, StreamRow, Writer
-from duelwise.storage.quick import Quick
 from duelwise.stream.background import Background
 from duelwise.stream.choosing import Chooser
 from duelwise.stream.deciding import Batch
@@ -131,9 +130,8 @@ class Replica:
             raise
         self._apply(batch)
 
-    def join(self, connection: Quick) -> Joined | None:
+    def join(self, writer: Writer) -> Joined | None:
         """Take part in an open transaction; None when there is more to do first than to decide."""
-        writer = self.store.writer(connection, self.row.id)
         row = writer.stream
         is_level = (row.head, row.rounds) == (self.folded.seq, self.folded.ledger.rounds)
         is_level = is_level and row.generation == self.row.generation
@@ -142,7 +140,6 @@ class Replica:
         self.row = row
         batch = Batch(writer, self.folded, self._chooser, at=self.clock())
         self._joined = batch
-        self.sweep(batch)
         return Joined(self, writer, batch)
 
     def give_up_joined(self) -> None:
@@ -198,11 +195,15 @@ class Replica:
     def _refusal(self) -> DuelwiseError:
         return ReadOnly(f"{self.read_only} Nothing was recorded.")
 
+    @property
+    def sweep_is_due(self) -> bool:
+        return not self._next_sweep - SWEEP_SECONDS <= self.clock() < self._next_sweep
+
     def sweep(self, batch: Batch) -> None:
         """Now and then, close tickets that waited longer than the stream allows."""
-        clock = self.clock()
-        if self._next_sweep - SWEEP_SECONDS <= clock < self._next_sweep:
+        if not self.sweep_is_due:
             return
+        clock = self.clock()
         waited = self.settings.context_ttl_seconds
         if waited > 0:
             batch.impute(asked_before=self.now() - waited, limit=SWEEP_MOST)

@@ -29,14 +29,7 @@ class Transaction:
     def look_up(self, operations: Iterable[Operation]) -> None:
         """Fetch every ticket and event id that is spoken of, in one query each."""
         operations = list(operations)
-        rounds = rounds_of(operations)
-        names = {
-            operation.event_id
-            for operation in operations
-            if isinstance(operation, Ask | Import)
-            and operation.event_id is not None
-            and is_name(operation.event_id)
-        }
+        rounds, names = rounds_of(operations), names_of(operations)
         if rounds:
             self._tickets = self.writer.tickets(rounds) | self._tickets
         if names:
@@ -114,6 +107,12 @@ def rounds_of(operations: Iterable[Operation]) -> set[int]:
     """Of the tickets that are spoken of."""
     spoken = (one.ticket for one in operations if not isinstance(one, Ask | Import))
     return {number for number in map(tickets.number_of, spoken) if number is not None}
+
+
+def names_of(operations: Iterable[Operation]) -> set[str]:
+    """The callers' own names for their requests."""
+    given = (one.event_id for one in operations if isinstance(one, Ask | Import))
+    return {name for name in given if name is not None and is_name(name)}
 
 
 def receipt_of(ticket: TicketRow) -> Receipt:

@@ -41,51 +41,69 @@ class Turn:
             with told_plainly():
                 self._connection.commit()
         except BaseException:
-            _give_up(self._connection, [one.replica for one in self._joined])
+            _roll_back(self._connection, [one.replica for one in self._joined])
             raise
 
     def finish(self) -> list[Answers]:
         """Learn from what is durable now; the answers of each group."""
-        with contextlib.ExitStack() as held:
-            for one in self._joined:
-                held.callback(one.replica.lock.release)
-            for one in self._joined:
-                one.replica.finish_joined(one)
+        finish(self._joined)
         return self._answers
 
 
 def begin_turn(store: Store, groups: Sequence[Group]) -> Turn:
     """Decide each group and send what follows; `Busy` when that would mean to wait."""
-    held: list[Replica] = []
+    held = hold(groups)
     connection: Quick | None = None
     try:
-        for stream, _ in groups:
-            if not stream.replica.lock.acquire(blocking=False):
-                raise Busy
-            held.append(stream.replica)
         connection = store.begin_at_once()
         if connection is None:
             raise Busy
         joined: list[Joined] = []
         answers: list[Answers] = []
         for stream, operations in groups:
-            one = stream.replica.join(connection)
+            one = stream.replica.join(store.writer(connection, stream.replica.row.id))
             if one is None:
                 raise Busy
             joined.append(one)
+            stream.replica.sweep(one.batch)
             answers.append(one.batch.decide(operations))
             one.writer.flush()
         return Turn(connection, joined, answers)
     except BaseException:
-        _give_up(connection, held)
+        _roll_back(connection, held)
         raise
 
 
-def _give_up(connection: Quick | None, held: Sequence[Replica]) -> None:
+def _roll_back(connection: Quick | None, held: Sequence[Replica]) -> None:
     try:
         if connection is not None:
             connection.rollback()
     finally:
-        for replica in held:
-            replica.give_up_joined()
-            replica.lock.release()
+        let_go(held)
+
+
+def hold(groups: Sequence[Group]) -> list[Replica]:
+    """The locks of these streams, all of them or none."""
+    held: list[Replica] = []
+    for stream, _ in groups:
+        if not stream.replica.lock.acquire(blocking=False):
+            let_go(held)
+            raise Busy
+        held.append(stream.replica)
+    return held
+
+
+def finish(joined: Sequence[Joined]) -> None:
+    """Each stream learns from its part of a transaction that is durable now, and can be used again."""
+    with contextlib.ExitStack() as held:
+        for one in joined:
+            held.callback(one.replica.lock.release)
+        for one in joined:
+            one.replica.finish_joined(one)
+
+
+def let_go(held: Sequence[Replica]) -> None:
+    """Nothing of the transaction is recorded; its streams can be used again."""
+    for replica in held:
+        replica.give_up_joined()
+        replica.lock.release()

@@ -1,0 +1,147 @@
+"""Group commit on PostgreSQL: the event loop itself waits for the server's answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from functools import partial
+
+from duelwise.service.lanes import LONGEST_GATHERING, Group, GroupWriter, Lane, Outcomes, committed
+from duelwise.storage import Store, told_plainly
+from duelwise.storage.posted import Posted
+from duelwise.stream.posted_turns import PostedTurn, post_turn
+
+Then = Callable[[Exception | None], None]
+"""Is called when the answers are here, or with what went wrong."""
+
+
+class PostedWriter(GroupWriter):
+    """Streams share a transaction, and neither of its two round trips needs a thread.
+
+    When that cannot be (a lock is not free, a stream has to catch up first, there is no connection), each
+    stream has a transaction of its own in a thread, which waits for what there is to wait for. Until
+    it is back, the others go on without it.
+    """
+
+    def __init__(
+        self, store: Store, pool: Executor, on_group: Callable[[int], None], *,
+        longest_gathering: float = LONGEST_GATHERING,
+    ) -> None:  # fmt: skip
+        super().__init__(pool, on_group, longest_gathering=longest_gathering)
+        self._store = store
+        self._is_connecting = False
+        self._away: set[Lane] = set()  # with a thread
+
+    def added(self, lane: Lane, count: int) -> None:
+        if lane not in self._away:
+            super().added(lane, count)
+
+    def close(self) -> None:
+        """What was begun ends with the pool's threads, or with the store's connections."""
+
+    def _start(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            turn = post_turn(self._store, [(group.lane.stream, group.operations) for group in groups])
+        except Exception:  # whatever it is, each stream by itself will say it, or wait for it
+            self._by_threads(groups, loop)
+        else:
+            wait_for(turn.connection, loop, partial(self._decide, turn, groups, loop))
+
+    def _decide(
+        self, turn: PostedTurn, groups: list[Group], loop: asyncio.AbstractEventLoop, error: Exception | None
+    ) -> None:
+        try:
+            if error is not None:
+                raise error
+            turn.decide()
+        except Exception:
+            turn.give_up()
+            self._by_threads(groups, loop)
+        else:
+            wait_for(turn.connection, loop, partial(self._learn, turn, groups, loop))
+
+    def _learn(
+        self, turn: PostedTurn, groups: list[Group], loop: asyncio.AbstractEventLoop, error: Exception | None
+    ) -> None:
+        outcomes: Sequence[Outcomes | Exception]
+        if error is not None:
+            turn.give_up()
+            if not turn.connection.is_lost:  # then nothing was recorded
+                self._by_threads(groups, loop)
+                return
+            outcomes = [_told(error)] * len(groups)
+        else:
+            try:
+                outcomes = turn.finish()
+            except Exception as failure:  # it is durable, and is folded from the log with the next request
+                outcomes = [failure] * len(groups)
+        self._finish(groups, outcomes, loop)
+
+    def _by_threads(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
+        if not self._is_connecting:
+            self._is_connecting = True
+            self._pool.submit(self._connect)
+        for group in groups:
+            if group.lane in self._ready:  # more waits in it than one transaction takes
+                self._count -= group.lane.queued
+                del self._ready[group.lane]
+            self._away.add(group.lane)
+            self._pool.submit(self._write_alone, group, loop)
+        self._finish([], [], loop)
+
+    def _write_alone(self, group: Group, loop: asyncio.AbstractEventLoop) -> None:
+        loop.call_soon_threadsafe(self._come_back, group, committed(group))
+
+    def _come_back(self, group: Group, outcomes: Outcomes | Exception) -> None:
+        self._on_group(group.hand_out(outcomes))
+        self._away.remove(group.lane)
+        if group.lane.queue:
+            self.added(group.lane, group.lane.queued)
+
+    def _connect(self) -> None:
+        try:
+            self._store.open_posted()
+        finally:
+            self._is_connecting = False
+
+
+def wait_for(posted: Posted, loop: asyncio.AbstractEventLoop, then: Then) -> None:
+    """Call `then` when all that was posted is answered, at the latest when the connection's patience ends."""
+
+    def step() -> None:
+        error: Exception | None = None
+        try:
+            if not posted.receive():
+                if not posted.is_unsent:
+                    loop.remove_writer(socket)
+                return
+        except Exception as raised:
+            error = raised
+        end(error)
+
+    def too_late() -> None:
+        try:
+            posted.give_up()
+        except Exception as error:
+            end(error)
+
+    def end(error: Exception | None) -> None:
+        loop.remove_reader(socket)
+        loop.remove_writer(socket)
+        timer.cancel()
+        then(error)
+
+    socket = posted.fileno()
+    timer = loop.call_later(posted.patience, too_late)
+    loop.add_reader(socket, step)
+    if posted.is_unsent:
+        loop.add_writer(socket, step)
+
+
+def _told(error: Exception) -> Exception:
+    try:
+        with told_plainly():
+            raise error
+    except Exception as plainly:
+        return plainly

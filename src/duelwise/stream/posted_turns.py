@@ -1,0 +1,95 @@
+"""One transaction over several streams in PostgreSQL, in steps none of which waits for the server.
+
+    turn = post_turn(store, [(stream, operations), ...])    # asks for the locks and the tickets
+    ...                                                     # until turn.connection has received them
+    turn.decide()                                           # sends what follows, and the commit
+    ...                                                     # until that is received too
+    answers = turn.finish()
+
+All steps are an event loop's, which serves others meanwhile. When a step raises, `give_up` ends the turn. No
+process has to wait for another with the lock of a stream in its hand: a lock that is not free is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from duelwise.storage import Store, Writer
+from duelwise.storage.posted import Posted
+from duelwise.storage.writer import Locking
+from duelwise.stream import tickets
+from duelwise.stream.lifecycle import LATE_CONTEXT
+from duelwise.stream.operations import Observe, Operation
+from duelwise.stream.replica import Joined, Replica
+from duelwise.stream.transaction import names_of, rounds_of
+from duelwise.stream.turns import Answers, Busy, Group, finish, hold, let_go
+
+
+class PostedTurn:
+    """Requests whose streams are being locked, then decided, then committed."""
+
+    def __init__(self, connection: Posted, groups: Sequence[Group], held: Sequence[Replica]) -> None:
+        self.connection = connection
+        self._groups, self._held = groups, held
+        self._locking = [
+            Locking(connection, stream.replica.row.id, rounds_of(asked), names_of(asked), at_once=True)
+            for stream, asked in groups
+        ]
+        connection.post()
+        self._joined: list[Joined] = []
+        self._answers: list[Answers] = []
+
+    def decide(self) -> None:
+        """Decide each group and send what follows; `Busy` when that would mean to wait."""
+        for (stream, operations), locking in zip(self._groups, self._locking, strict=True):
+            writer = locking.writer()
+            if _needs_more(writer, operations):
+                raise Busy
+            one = stream.replica.join(writer)
+            if one is None:
+                raise Busy
+            self._joined.append(one)
+        for (_, operations), one in zip(self._groups, self._joined, strict=True):
+            self._answers.append(one.batch.decide(operations))
+            one.writer.flush()
+        self.connection.send("COMMIT")
+        self.connection.post()
+        for one in self._joined:  # while the server is at it
+            one.batch.fold()
+
+    def finish(self) -> list[Answers]:
+        """Learn from what is durable now; the answers of each group."""
+        finish(self._joined)
+        return self._answers
+
+    def give_up(self) -> None:
+        """Nothing of this becomes durable, unless the connection was lost while it was being committed."""
+        try:
+            self.connection.roll_back()
+        finally:
+            let_go(self._held)
+
+
+def post_turn(store: Store, groups: Sequence[Group]) -> PostedTurn:
+    """Ask for every stream's lock; `Busy` when something else has to be waited for or done first."""
+    held = hold(groups)
+    try:
+        connection = None if any(replica.sweep_is_due for replica in held) else store.begin_posted()
+        if connection is None:
+            raise Busy
+        return PostedTurn(connection, groups, held)
+    except BaseException:
+        let_go(held)
+        raise
+
+
+def _needs_more(writer: Writer, operations: Sequence[Operation]) -> bool:
+    """Whether deciding these would look up events too: parts of a context are merged with those before."""
+    observed = {
+        tickets.number_of(operation.ticket) for operation in operations if isinstance(operation, Observe)
+    } - {None}
+    if not observed:
+        return False
+    found = writer.tickets(cast("set[int]", observed)).values()
+    return any(ticket.observed_seq is not None or ticket.state in LATE_CONTEXT for ticket in found)

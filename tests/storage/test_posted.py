@@ -1,0 +1,175 @@
+"""Statements whose answers come later: as they were sent, in order, all or nothing, and never for ever."""
+
+import select
+import time
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+
+from duelwise.storage import Store, open_store
+
+pytestmark = pytest.mark.long
+psycopg = pytest.importorskip("psycopg")
+
+from duelwise.storage.posted import Posted  # noqa: E402
+
+
+@pytest.fixture
+def store(postgresql_url: str) -> Iterator[Store]:
+    opened = open_store(postgresql_url)
+    opened.create_stream(name="meals", uid="u", settings="{}", at=0.0)
+    opened.open_posted()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def posted(store: Store) -> Posted:
+    assert store._posted is not None
+    return store._posted
+
+
+def _received(posted: Posted) -> None:
+    """As an event loop does it."""
+    posted.post()
+    while not posted.receive():
+        select.select([posted], [posted] if posted.is_unsent else [], [], 10)
+
+
+VALUES = [None, True, False, 0, -1, 2**62, 0.1 + 0.2, -0.0, 5e-324, 1e308, float("inf"), "", "a\\b\"c'ü 🍜",
+          b"", b"\x00\xff\\x41"]  # fmt: skip
+TYPES = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE PRECISION", str: "VARCHAR", bytes: "BYTEA"}
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_a_value_comes_back_as_it_was(posted: Posted, value: object) -> None:
+    reply = posted.send(f"SELECT $1::{TYPES.get(type(value), 'VARCHAR')}", (value,))
+    _received(posted)
+    assert repr(reply.fetchall()) == repr([(value,)])
+
+
+@pytest.mark.parametrize("given", [[3, 2**62, -5], ["a,b", 'c"d\\', "{}", "", "NULL", " ü"]], ids=repr)
+def test_a_list_comes_back_as_it_was(posted: Posted, given: list[object]) -> None:
+    kind = "BIGINT" if isinstance(given[0], int) else "VARCHAR"
+    reply = posted.send(f"SELECT unnest($1::{kind}[])", (given,))
+    _received(posted)
+    assert [row[0] for row in reply.fetchall()] == given
+
+
+def test_a_text_with_a_zero_byte_is_refused_and_not_cut(posted: Posted) -> None:
+    posted.send("SELECT $1::VARCHAR", ("ends\x00here",))
+    with pytest.raises(DBAPIError, match="invalid byte sequence"):
+        _received(posted)
+    assert posted.is_free()
+
+
+def test_answers_come_in_order_and_texts_are_prepared_once(posted: Posted) -> None:
+    for start in (0, 100):
+        replies = [posted.send("SELECT $1::BIGINT", (start + number,)) for number in range(20)]
+        _received(posted)
+        assert [reply.fetchall() for reply in replies] == [[(start + number,)] for number in range(20)]
+    count = posted.send("SELECT count(*) FROM pg_prepared_statements")
+    _received(posted)
+    assert count.fetchall() == [(2,)]
+
+
+def test_who_cannot_do_without_an_answer_waits_for_it(posted: Posted) -> None:
+    first = posted.send("SELECT 1")
+    assert posted.send("SELECT pg_sleep(0.2), 2").fetchall()[0][1] == 2
+    assert first.fetchall() == [(1,)]
+
+
+def test_after_an_error_nothing_is_done_until_the_next_post(store: Store, posted: Posted) -> None:
+    posted.send("BEGIN")
+    taken = posted.send("SELECT name FROM streams WHERE id = $1::INTEGER", (1,))
+    insert = (
+        "INSERT INTO streams (name, uid, settings, created_at, head, rounds, generation) "
+        "VALUES ($1, 'u', '{}', 0, 0, 0, 0)"
+    )
+    posted.send(insert, ("meals",))
+    never = posted.send("SELECT 42")  # its text was to be prepared, and is not
+    posted.send("COMMIT")
+    with pytest.raises(IntegrityError):
+        _received(posted)
+    assert taken.fetchall() == [("meals",)]
+    assert never.rows is None
+    posted.roll_back()
+    deadline = time.monotonic() + 10
+    while not posted.is_free():
+        assert time.monotonic() < deadline
+    again = posted.send("SELECT 42")
+    posted.send("BEGIN")
+    posted.send(insert, ("rides",))
+    posted.send("COMMIT")
+    _received(posted)
+    assert again.fetchall() == [(42,)]
+    assert "rides" in store
+
+
+def test_more_than_the_socket_takes_is_sent_when_it_can_be(posted: Posted) -> None:
+    large = bytes(range(256)) * 40_000
+    replies = [posted.send("SELECT $1::BYTEA", (large,)) for _ in range(3)]
+    assert posted.is_unsent
+    _received(posted)
+    assert all(reply.fetchall() == [(large,)] for reply in replies)
+    assert not posted.is_unsent
+
+
+def _ended(url: str) -> None:
+    with closing(psycopg.connect(url, autocommit=True)) as other:
+        other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+def test_a_lost_connection_is_an_error_and_is_made_anew(
+    store: Store, posted: Posted, postgresql_url: str
+) -> None:
+    _ended(postgresql_url)
+    with pytest.raises(OperationalError):
+        posted.send("SELECT 1").fetchall()
+    assert posted.is_lost
+    assert not posted.is_free()
+    assert store.begin_posted() is None
+    store.open_posted()
+    begun = store.begin_posted()
+    assert begun is not None
+    assert begun.send("SELECT 1").fetchall() == [(1,)]
+    assert store.begin_posted() is not None  # nothing is under way
+
+
+def test_one_transaction_at_a_time(store: Store) -> None:
+    begun = store.begin_posted()
+    assert begun is not None
+    assert store.begin_posted() is None
+    begun.send("COMMIT")
+    _received(begun)
+    assert store.begin_posted() is begun
+
+
+def test_a_server_that_does_not_answer_is_given_up(posted: Posted) -> None:
+    posted.patience = 0.2
+    began = time.monotonic()
+    with pytest.raises(OperationalError, match=r"did not answer within 0.2 seconds"):
+        posted.send("SELECT pg_sleep(5)").fetchall()
+    assert time.monotonic() - began < 4
+    assert posted.is_lost
+
+
+def test_a_lookup_by_keys_stays_in_the_index_though_the_tables_were_empty(store: Store) -> None:
+    from duelwise.storage.writer import _NAMED_EVENTS, _TICKETS
+
+    keys = {"BIGINT": ("{1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20}", _TICKETS),
+            "VARCHAR": ("{a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t}", _NAMED_EVENTS)}  # fmt: skip
+    with store._engine.connect() as connection:
+        connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        connection.exec_driver_sql("SET LOCAL plan_cache_mode = force_generic_plan")
+        for number, (kind, (values, query)) in enumerate(keys.items()):
+            text = query._in_postgresql._text(connection)
+            connection.exec_driver_sql(f"PREPARE look{number} ({kind}[], INTEGER) AS {text}")
+            plan = connection.execute(sa.text(f"EXPLAIN EXECUTE look{number} ('{values}', 1)"))
+            assert "each.key" in str([row[0] for row in plan if "Index Cond" in row[0]])

@@ -1,0 +1,218 @@
+"""Several streams in one transaction of PostgreSQL, none of whose steps waits for the server."""
+
+import select
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from living import SETTINGS, Clock, candidates
+from sqlalchemy.exc import DBAPIError
+
+from duelwise.storage import Store, open_store
+from duelwise.storage.posted import Posted
+from duelwise.stream import Ask, DecisionStream, Duel, Observe, Receipt, Tell
+from duelwise.stream.operations import Answer, Operation
+from duelwise.stream.posted_turns import PostedTurn, post_turn
+from duelwise.stream.replica import SWEEP_SECONDS
+from duelwise.stream.turns import Busy
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture
+def store(postgresql_url: str) -> Iterator[Store]:
+    opened = open_store(postgresql_url)
+    opened.open_posted()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def streams(store: Store, clock: Clock, rng: np.random.Generator) -> Iterator[list[DecisionStream]]:
+    """Two that were in use a moment ago, so that no sweep is due."""
+    opened = [DecisionStream.create(store, name, SETTINGS, clock=clock) for name in ("meals", "rides")]
+    for stream in opened:
+        stream.commit([Ask(candidates(rng))])
+    yield opened
+    for stream in opened:
+        if stream.replica.lock.locked():  # a test has failed amid a turn
+            stream.replica.lock.release()
+        stream.close()
+
+
+def _arrived(posted: Posted) -> None:
+    while not posted.receive():
+        select.select([posted], [posted] if posted.is_unsent else [], [], 10)
+
+
+def _taken(turn: PostedTurn) -> list[list[Answer]]:
+    _arrived(turn.connection)
+    turn.decide()
+    _arrived(turn.connection)
+    return [[_fine(one) for one in answers] for answers in turn.finish()]
+
+
+def _fine(answer: object) -> Answer:
+    assert isinstance(answer, Duel | Receipt), answer
+    return answer
+
+
+def _duel(stream: DecisionStream, rng: np.random.Generator) -> Duel:
+    (duel,) = stream.commit([Ask(candidates(rng))])
+    assert isinstance(duel, Duel)
+    return duel
+
+
+def test_a_turn_is_one_commit_for_all(
+    store: Store, streams: list[DecisionStream], rng: np.random.Generator
+) -> None:
+    turn = post_turn(store, [(stream, [Ask(candidates(rng))] * 2) for stream in streams])
+    _arrived(turn.connection)
+    assert [store.stream(stream.name).head for stream in streams] == [1, 1]
+    turn.decide()
+    _arrived(turn.connection)
+    answers = turn.finish()
+    assert [stream.model_version for stream in streams] == [3, 3]
+    assert [store.stream(stream.name).head for stream in streams] == [3, 3]
+    assert all(isinstance(answer, Duel) for each in answers for answer in each)
+
+
+def test_a_stream_lives_in_turns_as_it_does_with_threads(
+    store: Store, clock: Clock, rng: np.random.Generator
+) -> None:
+    pair = [DecisionStream.create(store, name, SETTINGS, clock=clock) for name in ("one", "other")]
+    waiting: list[list[str]] = [[], []]
+    for step in range(30):
+        offers = [candidates(rng) for _ in range(3)]
+        for place, stream in enumerate(pair):
+            told = [Tell(ticket, "left", f"rater {step}") for ticket in waiting[place]]
+            seen = [Observe(ticket, [0.1, 0.2], [0.3, -0.1]) for ticket in waiting[place][1:]]
+            operations: list[Operation] = [*told, *seen]
+            operations += [Ask(offer, event_id=f"{step} {k}") for k, offer in enumerate(offers)]
+            if step > 0 and place == 1:
+                ((*answers,),) = _taken(post_turn(store, [(stream, operations)]))
+            else:
+                answers = [_fine(one) for one in stream.commit(operations)]
+            waiting[place] = [answer.ticket for answer in answers if isinstance(answer, Duel)]
+    states = [stream.snapshot_state() for stream in pair]
+    assert states[0] == states[1]
+    for stream in pair:
+        stream.close()
+    reopened = DecisionStream.open(store, "other", clock=clock)
+    assert reopened.snapshot_state() == states[1]
+    reopened.close()
+
+
+def test_a_name_that_was_heard_before_gets_the_same_duel(
+    store: Store, streams: list[DecisionStream], rng: np.random.Generator
+) -> None:
+    ask = Ask(candidates(rng), event_id='a "name", {with} \\marks')
+    ((first, again),) = _taken(post_turn(store, [(streams[0], [ask, ask])]))
+    ((later,),) = _taken(post_turn(store, [(streams[0], [ask])]))
+    assert isinstance(first, Duel)
+    assert isinstance(again, Duel)
+    assert isinstance(later, Duel)
+    assert first.ticket == again.ticket == later.ticket
+    assert (first.repeated, again.repeated, later.repeated) == (False, True, True)
+
+
+def test_who_would_have_to_wait_is_told_so_and_leaves_no_trace(
+    store: Store, streams: list[DecisionStream], clock: Clock, rng: np.random.Generator
+) -> None:
+    one, two = streams
+    turn = post_turn(store, [(one, [Ask(candidates(rng))])])
+    with pytest.raises(Busy):  # there is one connection for this
+        post_turn(store, [(two, [Ask(candidates(rng))])])
+    _taken(turn)
+    with two.replica.lock, pytest.raises(Busy):
+        post_turn(store, [(one, [Ask(candidates(rng))]), (two, [Ask(candidates(rng))])])
+    clock.now += SWEEP_SECONDS
+    with pytest.raises(Busy):  # overdue duels are looked for first
+        post_turn(store, [(one, [Ask(candidates(rng))])])
+    assert isinstance(two.commit([Ask(candidates(rng))])[0], Duel)
+    assert (one.model_version, two.model_version) == (2, 2)
+
+
+def test_a_lock_that_is_not_free_is_not_waited_for(
+    store: Store, streams: list[DecisionStream], rng: np.random.Generator
+) -> None:
+    one, two = streams
+    with store.writing(two.replica.row.id):
+        turn = post_turn(store, [(stream, [Ask(candidates(rng))]) for stream in streams])
+        with pytest.raises(DBAPIError, match="could not obtain lock"):
+            _arrived(turn.connection)
+        turn.give_up()
+        assert isinstance(one.ask(candidates(rng)), Duel)
+    _taken(post_turn(store, [(two, [Ask(candidates(rng))])]))
+    assert (one.model_version, two.model_version) == (2, 2)
+
+
+def test_a_stream_that_another_process_has_lengthened_catches_up_first(
+    store: Store, streams: list[DecisionStream], clock: Clock, rng: np.random.Generator
+) -> None:
+    one, _ = streams
+    other = DecisionStream.open(store, one.name, clock=clock)
+    other.ask(candidates(rng))
+    turn = post_turn(store, [(one, [Ask(candidates(rng))])])
+    _arrived(turn.connection)
+    with pytest.raises(Busy):
+        turn.decide()
+    turn.give_up()
+    one.ask(candidates(rng))
+    with other.replica.lock:
+        other.replica.refresh()
+    assert one.snapshot_state() == other.snapshot_state()
+    other.close()
+
+
+def test_a_part_of_a_context_that_needs_the_one_before_is_left_to_who_may_wait(
+    store: Store, streams: list[DecisionStream], rng: np.random.Generator
+) -> None:
+    one, _ = streams
+    ticket = _duel(one, rng).ticket
+    _taken(post_turn(store, [(one, [Observe(ticket, {"y0": 1.0}, {})])]))
+    rest = [Observe(ticket, {"y1": 1.0}, {"y0": 0.5, "y1": 0.0})]
+    turn = post_turn(store, [(one, rest)])
+    _arrived(turn.connection)
+    with pytest.raises(Busy):
+        turn.decide()
+    turn.give_up()
+    (receipt,) = one.commit(rest)
+    assert isinstance(receipt, Receipt)
+    assert receipt.state == "observed"
+
+
+def test_what_was_skipped_and_observed_at_once_is_looked_up_on_the_way(
+    store: Store, streams: list[DecisionStream], rng: np.random.Generator
+) -> None:
+    one, _ = streams
+    ticket = _duel(one, rng).ticket
+    operations: list[Operation] = [Tell(ticket, "skip"), Observe(ticket, [1.0, 0.0], [0.5, 0.0])]
+    ((told, observed),) = _taken(post_turn(store, [(one, operations)]))
+    assert isinstance(told, Receipt)
+    assert isinstance(observed, Receipt)
+    assert (told.state, observed.state) == ("skipped", "skipped")
+
+
+def test_a_turn_that_fails_after_it_was_decided_leaves_the_state_of_the_log(
+    store: Store, streams: list[DecisionStream], clock: Clock, rng: np.random.Generator
+) -> None:
+    one, _ = streams
+    turn = post_turn(store, [(one, [Ask(candidates(rng)), Ask(candidates(rng))])])
+    _arrived(turn.connection)
+    turn.connection.send("SELECT 1 / $1::INTEGER", (0,))
+    turn.decide()
+    with pytest.raises(DBAPIError, match="division by zero"):
+        _arrived(turn.connection)
+    turn.give_up()
+    assert not turn.connection.is_lost
+    assert store.stream(one.name).head == 1
+    one.ask(candidates(rng))
+    again = DecisionStream.open(store, one.name, clock=clock)
+    assert again.snapshot_state() == one.snapshot_state()
+    again.close()
