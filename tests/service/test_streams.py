@@ -32,6 +32,11 @@ def test_every_setting_reaches_the_stream(http: httpx.Client) -> None:
     assert http.post("/v1/streams", json={"name": "all", **wanted}).json()["settings"] == wanted
 
 
+@pytest.mark.parametrize(("seed", "status"), [(0, 201), (-1, 422), (2**63 - 1, 201), (2**63, 422)])
+def test_a_seed_is_a_number_that_every_database_can_hold(http: httpx.Client, seed: int, status: int) -> None:
+    assert http.post("/v1/streams", json={"name": "s", "context_dim": 1, "seed": seed}).status_code == status
+
+
 def test_streams_are_listed_with_their_counts(http: httpx.Client, meals: str) -> None:
     http.post("/v1/streams", json={"name": "rides", "context_dim": 1})
     http.post(f"{meals}/ask", json={"candidates": candidates()})
