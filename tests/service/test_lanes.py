@@ -177,6 +177,9 @@ class FailingTurn:
     def __init__(self, *, durable: bool) -> None:
         self._durable = durable
 
+    def lock(self) -> bool:
+        return True
+
     def commit(self) -> None:
         if not self._durable:
             raise StorageFailure("full")
@@ -187,7 +190,7 @@ class FailingTurn:
 
 @pytest.mark.parametrize("durable", [False, True])
 def test_a_turn_that_fails_fails_every_stream_in_it(durable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "begin_turn", lambda store, work: FailingTurn(durable=durable))
+    monkeypatch.setattr(lanes, "begin_turn", lambda store, work, ahead: FailingTurn(durable=durable))
 
     async def main() -> list[Outcomes | BaseException]:
         with ThreadPoolExecutor(1) as pool:
@@ -201,6 +204,48 @@ def test_a_turn_that_fails_fails_every_stream_in_it(durable: bool, monkeypatch: 
 
     said = [str(outcome) for outcome in asyncio.run(main())]
     assert said == ["lost" if durable else "full"] * 3
+
+
+class WaitingTurn:
+    """A shared transaction for which the file is not free at first, or never."""
+
+    def __init__(self, *, tries: int) -> None:
+        self.tries, self.given_up = tries, False
+
+    def lock(self) -> bool:
+        self.tries -= 1
+        return self.tries < 0
+
+    def give_up(self) -> None:
+        self.given_up = True
+
+    def commit(self) -> None: ...
+
+    def finish(self) -> list[Outcomes]:
+        return [[Receipt("by turn", "retracted", True)]]
+
+
+@pytest.mark.parametrize(("tries", "ticket"), [(0, "by turn"), (5, "by turn"), (10**6, "by thread")])
+def test_a_file_that_is_not_free_is_tried_again_and_then_left_to_a_thread(
+    tries: int, ticket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn = WaitingTurn(tries=tries)
+    monkeypatch.setattr(lanes, "begin_turn", lambda store, work, ahead: turn if ahead else None)
+    monkeypatch.setattr(lanes, "LONGEST_TURN", 0.05 if tries > 5 else 10.0)
+    stream = FakeStream()
+    stream.go.set()
+
+    async def main() -> Outcomes:
+        with ThreadPoolExecutor(1) as pool:
+            writer = TurnWriter(cast("Store", None), pool, lambda size: None, is_alone=False)
+            try:
+                lane = Lane(cast("DecisionStream", stream), writer, limit=9)
+                return await asyncio.wait_for(perform(lane, ["by thread"]), 30)
+            finally:
+                writer.close()
+
+    assert ticket_of(asyncio.run(main())) == ticket
+    assert turn.given_up == (ticket == "by thread")
 
 
 class Loop:

@@ -7,17 +7,16 @@ import logging
 import socket
 import sys
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from servers import free_port
 
 from duelwise.errors import InvalidInput
 from duelwise.service import ServiceSettings, serving
-from duelwise.service.app import Application
 from duelwise.service.connections import GuardedProtocol
 from duelwise.service.logs import JsonLines
-from duelwise.service.serving import Place, only_decides
+from duelwise.service.serving import Place
 
 
 def place(**fields: Any) -> Place:
@@ -28,22 +27,6 @@ def place(**fields: Any) -> Place:
         "port": free_port(),
     }
     return Place(**{**usual, "workers": 1, "secret": "secret", **fields})
-
-
-def app(*, has_one_writer: bool) -> Application:
-    store = SimpleNamespace(has_one_writer=has_one_writer)
-    service = SimpleNamespace(streams=SimpleNamespace(store=store))
-    return cast("Application", SimpleNamespace(state=SimpleNamespace(service=service)))
-
-
-@pytest.mark.parametrize(
-    ("number", "workers", "has_one_writer", "expected"),
-    [(0, 2, True, True), (1, 2, True, False), (0, 1, True, False), (0, 2, False, False)],
-)
-def test_of_several_at_a_file_the_first_only_decides(
-    number: int, workers: int, has_one_writer: bool, expected: bool
-) -> None:
-    assert only_decides(app(has_one_writer=has_one_writer), number, workers) == expected
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -66,7 +49,7 @@ def test_a_port_that_is_taken_is_named() -> None:
 class Begun:
     """What `work` would begin."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, decides: bool) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.said: list[object] = []
         homes: list[tuple[object, ...]] = []
 
@@ -75,38 +58,24 @@ class Begun:
                 self.said.append(bool(one.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT)))
                 one.close()
 
-        def decide(work: Any) -> None:
-            self.said.append("decides")
-            work.close()
-
         monkeypatch.setattr(serving, "log_to_stderr", lambda: None)
         monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: self.said.append(seconds))
         monkeypatch.setattr(serving.gc, "set_threshold", lambda *_: None)
         monkeypatch.setattr(serving, "most_connections", lambda: 77)
         monkeypatch.setattr(GuardedProtocol, "most", 5)
         monkeypatch.setattr(serving, "Homes", lambda *given: homes.append(given))
-        monkeypatch.setattr(serving, "create_app", lambda *_: app(has_one_writer=True))
-        monkeypatch.setattr(serving, "only_decides", lambda *_: decides)
-        monkeypatch.setattr(serving.uvloop, "run", decide)
+        monkeypatch.setattr(serving, "create_app", lambda *_: None)
         monkeypatch.setattr(serving.uvicorn, "Server", lambda _: SimpleNamespace(run=run))
         self.homes = homes
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_process_that_reads_listens_alone_or_beside_others(
-    workers: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begun = Begun(monkeypatch, decides=False)
+def test_a_process_listens_alone_or_beside_others(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = Begun(monkeypatch)
     serving.work(place(workers=workers), 1)
     assert begun.homes == [(1, workers, "secret")]
     assert begun.said == [serving.SWITCH_SECONDS, workers > 1]
     assert GuardedProtocol.most == 77
-
-
-def test_a_process_that_only_decides_listens_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun = Begun(monkeypatch, decides=True)
-    serving.work(place(workers=2), 0)
-    assert begun.said == [serving.SWITCH_SECONDS, "decides"]
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -2,10 +2,8 @@
 
 Every process reads and answers requests. One of them decides and learns for a stream, so its
 learner is folded once and its requests share transactions; the others send it what they have
-read. A SQLite file has one writer at a time, so there process 0 decides for all streams and reads
-no requests itself; in PostgreSQL streams are spread over all processes. Any process can decide,
-because the database keeps the order: when a home does not answer, whoever has the request decides
-itself, until the home is back.
+read. Streams are spread over the processes. Any process can decide, because the database keeps the order:
+when a home does not answer, whoever has the request decides itself, until the home is back.
 """
 
 from __future__ import annotations
@@ -162,9 +160,6 @@ class Homes:
         return home
 
     def _known_home(self, name: str) -> int | None:
-        assert self._service is not None
-        if self._service.streams.store.has_one_writer:
-            return 0
         number = self._ids.get(name)
         return None if number is None else number % self._workers
 

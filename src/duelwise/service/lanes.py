@@ -18,7 +18,7 @@ from duelwise.storage import Store
 from duelwise.stream import DecisionStream
 from duelwise.stream.group_commit import MOST_AT_ONCE
 from duelwise.stream.operations import Answer, Operation
-from duelwise.stream.turns import Turn, begin_turn
+from duelwise.stream.turns import Busy, Turn, begin_turn
 
 log = logging.getLogger("duelwise.service")
 
@@ -26,6 +26,8 @@ LONGEST_GATHERING = 0.005  # seconds
 NOT_WAITING = 5  # groups after one that waited in vain
 QUICK_COMMIT = 0.001  # seconds: one that takes less is waited for on the event loop
 REMEMBERED_COMMITS = 8
+AGAIN_SECONDS = 0.001  # before a file that another process writes to is tried again
+LONGEST_TURN = 1.0  # seconds; after that a thread waits for the file
 
 Outcomes = list[Answer | DuelwiseError]
 Deliver = Callable[[Outcomes | Exception], None]
@@ -123,14 +125,11 @@ class GroupWriter(ABC):
     again, and another transaction would make them wait for all of it: so the next group waits for
     as many more as were answered, at most half as long as the last one took. When they did not come, the
     next groups do not wait, but for one in a while that tries. A writer that has been idle for longer begins
-    with the requests that can be read at this moment. Where another process reads the requests, nobody is
-    waited for: the two would take turns instead of working side by side.
+    with the requests that can be read at this moment.
     """
 
-    def __init__(
-        self, pool: Executor, on_group: Callable[[int], None], *, longest_gathering: float = LONGEST_GATHERING
-    ) -> None:
-        self._pool, self._on_group, self._longest_gathering = pool, on_group, longest_gathering
+    def __init__(self, pool: Executor, on_group: Callable[[int], None]) -> None:
+        self._pool, self._on_group = pool, on_group
         self._ready: dict[Lane, None] = {}  # lanes in which something waits, in the order they came
         self._count = 0  # operations in them
         self._wanted, self._until = 0, 0.0  # how many are waited for, and until when
@@ -185,7 +184,7 @@ class GroupWriter(ABC):
         if self._in_vain:
             self._in_vain -= 1
         else:
-            self._until += min((now - self._began) / 2, self._longest_gathering)
+            self._until += min((now - self._began) / 2, LONGEST_GATHERING)
         self._is_busy = self._count > 0
         if self._is_busy:
             self._gather(loop)
@@ -206,16 +205,16 @@ class TurnWriter(ThreadWriter):
     """For a store with one writer: all streams share a transaction, and at most its commit needs a thread.
 
     A second thread that decides would want the interpreter whenever the event loop has it; handing
-    it to and fro costs more than deciding, and more than a commit on a quick disk. When another process is
-    at the file, or a stream has to catch up first, a thread does all of it, and the waiting too.
+    it to and fro costs more than deciding, and more than a commit on a quick disk. When a stream has to catch
+    up first, or another process is at the file for long, a thread does all of it, and the waiting too. Where
+    other processes write as well (not `is_alone`), the file is theirs while this one decides.
     """
 
     def __init__(
-        self, store: Store, pool: Executor, on_group: Callable[[int], None], *,
-        longest_gathering: float = LONGEST_GATHERING,
-    ) -> None:  # fmt: skip
-        super().__init__(pool, on_group, longest_gathering=longest_gathering)
-        self._store = store
+        self, store: Store, pool: Executor, on_group: Callable[[int], None], *, is_alone: bool = True
+    ) -> None:
+        super().__init__(pool, on_group)
+        self._store, self._is_alone = store, is_alone
         self._seconds = QUICK_COMMIT  # that a commit takes, of late; the first is left to the thread
         # One thread that waits for work: a pool would look for one each time, and wake another.
         self._turns: SimpleQueue[tuple[Turn, list[Group], asyncio.AbstractEventLoop] | None] = SimpleQueue()
@@ -228,15 +227,29 @@ class TurnWriter(ThreadWriter):
         self._committer.join()
 
     def _start(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
+        work = [(group.lane.stream, group.operations) for group in groups]
         try:
-            turn = begin_turn(self._store, [(group.lane.stream, group.operations) for group in groups])
+            turn = begin_turn(self._store, work, ahead=not self._is_alone)
         except Exception:  # whatever it is, each stream by itself will say it, or wait for it
             super()._start(groups, loop)
         else:
-            if self._seconds < QUICK_COMMIT:
-                self._commit(turn, groups, loop, _at_once)
-            else:
-                self._turns.put((turn, groups, loop))
+            self._lock(turn, groups, loop)
+
+    def _lock(self, turn: Turn, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
+        try:
+            if not turn.lock():
+                if loop.time() - self._began < LONGEST_TURN:
+                    loop.call_later(AGAIN_SECONDS, self._lock, turn, groups, loop)
+                    return
+                turn.give_up()
+                raise Busy
+        except Exception:  # nothing was recorded
+            super()._start(groups, loop)
+            return
+        if self._seconds < QUICK_COMMIT:
+            self._commit(turn, groups, loop, _at_once)
+        else:
+            self._turns.put((turn, groups, loop))
 
     def _commit_for_ever(self) -> None:
         while (given := self._turns.get()) is not None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
 
-from duelwise.service.lanes import LONGEST_GATHERING, Group, GroupWriter, Lane, Outcomes, committed
+from duelwise.service.lanes import Group, GroupWriter, Lane, Outcomes, committed
 from duelwise.storage import Store, told_plainly
 from duelwise.storage.posted import Posted
 from duelwise.stream.posted_turns import PostedTurn, post_turn
@@ -24,11 +24,8 @@ class PostedWriter(GroupWriter):
     it is back, the others go on without it.
     """
 
-    def __init__(
-        self, store: Store, pool: Executor, on_group: Callable[[int], None], *,
-        longest_gathering: float = LONGEST_GATHERING,
-    ) -> None:  # fmt: skip
-        super().__init__(pool, on_group, longest_gathering=longest_gathering)
+    def __init__(self, store: Store, pool: Executor, on_group: Callable[[int], None]) -> None:
+        super().__init__(pool, on_group)
         self._store = store
         self._is_connecting = False
         self._away: set[Lane] = set()  # with a thread

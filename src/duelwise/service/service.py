@@ -13,7 +13,7 @@ from msgspec.json import Decoder
 from duelwise.errors import DuelwiseError
 from duelwise.service.auth import Guard
 from duelwise.service.decoding import LARGE, Names, check_width, decode
-from duelwise.service.lanes import LONGEST_GATHERING, Lane
+from duelwise.service.lanes import Lane
 from duelwise.service.metrics import Counts, Metrics
 from duelwise.service.readiness import Readiness
 from duelwise.service.schemas import BrokenStream, StreamAnswer
@@ -29,9 +29,7 @@ class Service:
     def __init__(self, store: Store, settings: ServiceSettings, *, is_alone: bool = True) -> None:
         self.settings = settings
         self.metrics = Metrics()
-        self.streams = OpenStreams(
-            store, settings, self.metrics.grouped, longest_gathering=LONGEST_GATHERING if is_alone else 0.0
-        )
+        self.streams = OpenStreams(store, settings, self.metrics.grouped, is_alone=is_alone)
         self.guard = Guard(
             store, refresh_seconds=settings.key_refresh_seconds, rate_limit=settings.rate_limit
         )

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import logging
-import signal
 import socket
 import sys
 from dataclasses import dataclass
 
 import uvicorn
-import uvloop
 
 from duelwise.errors import InvalidInput
 from duelwise.service.app import Application, create_app
 from duelwise.service.auth import is_loopback
 from duelwise.service.connections import IDLE_SECONDS, GuardedProtocol, most_connections
-from duelwise.service.homes import IS_POSSIBLE, Homes, new_secret
+from duelwise.service.homes import Homes, new_secret
 from duelwise.service.logs import log_to_stderr
-from duelwise.service.service import Service
 from duelwise.service.settings import ServiceSettings
 from duelwise.service.workers import keep_alive
 from duelwise.storage import open_store
@@ -68,9 +64,6 @@ def work(place: Place, number: int) -> None:
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     GuardedProtocol.most = most_connections()
     app = create_app(place.store, place.settings, Homes(number, place.workers, place.secret))
-    if only_decides(app, number, place.workers):
-        uvloop.run(_until_told(app))
-        return
     uvicorn.Server(configured(app)).run(sockets=[_listening(place, shared=place.workers > 1)])
 
 
@@ -89,22 +82,6 @@ def configured(app: Application) -> uvicorn.Config:
         timeout_keep_alive=int(IDLE_SECONDS),
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-
-
-def only_decides(app: Application, number: int, workers: int) -> bool:
-    """Whether this process leaves reading requests to the others."""
-    service: Service = app.state.service
-    return workers > 1 and number == 0 and IS_POSSIBLE and service.streams.store.has_one_writer
-
-
-async def _until_told(app: Application) -> None:
-    """Answer the other processes until told to end."""
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for one in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(one, told.set)
-    async with app.router.lifespan_context(app):
-        await told.wait()
 
 
 def _listening(place: Place, *, shared: bool) -> socket.socket:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 from duelwise.errors import BrokenStream, Conflict, Folding, StorageFailure, UnknownStream
-from duelwise.service.lanes import LONGEST_GATHERING, Lane, TurnWriter
+from duelwise.service.lanes import Lane, TurnWriter
 from duelwise.service.settings import ServiceSettings
 from duelwise.storage import Store
 from duelwise.stream import DecisionStream, StreamSettings
@@ -25,12 +25,14 @@ log = logging.getLogger("duelwise.service")
 THREADS = 8  # transactions of different streams, and reads, at the same time
 
 
-def _kind_of_writer(store: Store) -> type[TurnWriter | PostedWriter]:
+def _writer_for(
+    store: Store, pool: Executor, on_group: Callable[[int], None], *, is_alone: bool
+) -> TurnWriter | PostedWriter:
     if store.has_one_writer:
-        return TurnWriter
+        return TurnWriter(store, pool, on_group, is_alone=is_alone)
     from duelwise.service.posting import PostedWriter  # its driver is not needed for SQLite
 
-    return PostedWriter
+    return PostedWriter(store, pool, on_group)
 
 
 class OpenStreams:
@@ -38,7 +40,7 @@ class OpenStreams:
 
     def __init__(
         self, store: Store, settings: ServiceSettings, on_group: Callable[[int], None], *,
-        longest_gathering: float = LONGEST_GATHERING,
+        is_alone: bool = True,
     ) -> None:  # fmt: skip
         self.store = store
         self._settings = settings
@@ -48,9 +50,7 @@ class OpenStreams:
         self._lanes: dict[str, Lane] = {}
         self.broken: dict[str, str] = {}  # streams that could not be opened, and why
         self._writers = ThreadPoolExecutor(THREADS, thread_name_prefix="duelwise writing")
-        self._writer = _kind_of_writer(store)(
-            store, self._writers, on_group, longest_gathering=longest_gathering
-        )  # fmt: skip
+        self._writer = _writer_for(store, self._writers, on_group, is_alone=is_alone)
         self._readers = ThreadPoolExecutor(THREADS, thread_name_prefix="duelwise reading")
 
     def __iter__(self) -> Iterator[Lane]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # its driver is not needed for SQLite
 
 Sender = Union[Connection, Quick, "Posted"]
 """What a statement can be sent by."""
+Columns = Sequence[sa.Column[Any]]
 
 MOST_ROWS = 256  # of one statement; databases limit its values to some 32,000
 FEW_ROWS = 64  # up to so many each number has a text of its own, which the driver keeps prepared
@@ -73,7 +74,7 @@ class ByKeys:
     ) -> None:
         self._columns, self._stream, self._key = columns, stream, key
         self._in_postgresql = Prepared(self._one_by_one(), ["keys", "of_stream"])
-        self._texts: dict[int, str] = {}  # for SQLite, by number of keys
+        self._in_sqlite = OneOf(columns, key, stream)
 
     def rows(self, connection: Sender, stream_id: int, keys: Sequence[object]) -> list[Row]:
         """Every row of the result."""
@@ -85,14 +86,7 @@ class ByKeys:
             return []
         if connection.dialect.name == "postgresql":
             return [self._in_postgresql.sent(connection, (list(keys), stream_id))]
-        cursors: list[DBAPICursor] = []
-        for start in range(0, len(keys), MOST_ROWS):
-            some = tuple(keys[start : start + MOST_ROWS])
-            # Powers of two, as below: the last key stands in for those that are missing.
-            count = 1 << (len(some) - 1).bit_length()
-            values = (stream_id, *some, *(some[-1:] * (count - len(some))))
-            cursors.append(_send(connection, self._text(connection, count), values))
-        return cursors
+        return self._in_sqlite.sent(connection, (stream_id,), keys)
 
     def _one_by_one(self) -> ClauseElement:
         """Each key by itself, in the index: of many at once, a planner that met the table when it was
@@ -105,14 +99,35 @@ class ByKeys:
         found = own.limit(sa.literal_column("1", sa.Integer)).lateral("found")
         return sa.select(found).select_from(sa.join(each, found, sa.true()))
 
+
+class OneOf:
+    """The rows that have one of many keys, and the same value in another column if one is named."""
+
+    def __init__(self, columns: Columns, key: sa.Column[Any], of: sa.Column[Any] | None = None) -> None:
+        statement = sa.select(*columns)
+        if of is not None:
+            statement = statement.where(of == sa.bindparam("of"))
+        self._statement = statement.where(key.in_([sa.bindparam("key")]))
+        self._names = ["key"] if of is None else ["of", "key"]
+        self._texts: dict[tuple[str, int], str] = {}  # by dialect and number of keys
+
+    def sent(self, connection: Sender, row: Row, keys: Sequence[object]) -> list[DBAPICursor]:
+        cursors: list[DBAPICursor] = []
+        for start in range(0, len(keys), MOST_ROWS):
+            some = tuple(keys[start : start + MOST_ROWS])
+            # Powers of two, as below: the last key stands in for those that are missing.
+            count = 1 << (len(some) - 1).bit_length()
+            values = (*row, *some, *(some[-1:] * (count - len(some))))
+            cursors.append(_send(connection, self._text(connection, count), values))
+        return cursors
+
     def _text(self, connection: Sender, count: int) -> str:
-        if count not in self._texts:
-            own = self._stream == sa.bindparam("of_stream")
-            statement = sa.select(*self._columns).where(own, self._key.in_([sa.bindparam("key")]))
-            text = _compiled(statement, ["of_stream", "key"], connection)
-            head, mark, tail = text.rpartition("?")
-            self._texts[count] = f"{head}{', '.join([mark] * count)}{tail}"
-        return self._texts[count]
+        key = connection.dialect.name, count
+        if key not in self._texts:
+            text = _compiled(self._statement, self._names, connection)
+            head, mark, tail = text.rpartition("?" if key[0] == "sqlite" else "%s")
+            self._texts[key] = _numbered(f"{head}{', '.join([mark] * count)}{tail}")
+        return self._texts[key]
 
 
 class ManyRows:

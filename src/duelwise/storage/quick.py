@@ -27,6 +27,11 @@ class Quick:
         self._held = held
         self.send("PRAGMA busy_timeout = 0")
 
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a transaction is under way here."""
+        return self._held.in_transaction
+
     def begin(self) -> bool:
         """Start to write; False when a transaction is under way, here or in another process."""
         if self._held.in_transaction:

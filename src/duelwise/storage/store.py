@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Generator, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,6 @@ from duelwise.storage.database import (
     unhurried,
 )
 from duelwise.storage.keys import Keys
-from duelwise.storage.prepared import Prepared
 from duelwise.storage.quick import Quick
 from duelwise.storage.repairing import Repairer, Scanner, SourceEraser
 from duelwise.storage.rows import OPEN_STATES, EventRow, SnapshotRow, StreamRow, TicketRow, snapshot_checksum
@@ -32,6 +31,7 @@ from duelwise.storage.writer import (
     READ_CHUNK,
     STREAM_COLUMNS,
     Writer,
+    current,
     locked,
     read_events,
     read_tickets,
@@ -42,9 +42,6 @@ if TYPE_CHECKING:  # its driver is not needed for SQLite
     from duelwise.storage.posted import Posted
 
 SNAPSHOTS_KEPT = 3  # the newest is used; older ones in case it is damaged
-
-_by_id = sa.select(*STREAM_COLUMNS).where(schema.streams.c.id == sa.bindparam("of_stream"))
-_STREAM_BY_ID = Prepared(_by_id, ["of_stream"])
 
 
 def open_store(url: str, *, statement_seconds: float = STATEMENT_SECONDS) -> Store:
@@ -61,7 +58,7 @@ class Store:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.keys = Keys(self._reading, self._changing)
-        self._quick: Quick | None = None  # see begin_at_once
+        self._quick: Quick | None = None  # see `quick`
         self._posted: Posted | None = None  # see begin_posted
         self.servers = Servers(self._reading, self._changing)
 
@@ -147,7 +144,7 @@ class Store:
     def current(self, stream_id: int) -> StreamRow:
         """The stream's row as it is now."""
         with self._reading() as connection:
-            return StreamRow._make(_STREAM_BY_ID.one(connection, (stream_id,)))
+            return current(connection, [stream_id])[0]
 
     def mark_damaged(self, stream_id: int, seq: int) -> None:
         """Remember the first damaged event, so that every process refuses to write."""
@@ -172,24 +169,21 @@ class Store:
             yield writer
             writer.commit()
 
-    def writer(self, connection: Quick, stream_id: int) -> Writer:
-        """A writer on one more stream in an open transaction."""
-        return locked(connection, stream_id)
+    def writers(self, connection: Quick, stream_ids: Sequence[int]) -> list[Writer]:
+        """A writer on each of these streams, as they stand now."""
+        return [Writer(connection, row) for row in current(connection, stream_ids)]
 
     @property
     def has_one_writer(self) -> bool:
         """Whether all streams share one lock: a SQLite file has one writer at a time."""
         return self._engine.dialect.name == "sqlite"
 
-    def begin_at_once(self) -> Quick | None:
-        """A transaction on a SQLite file; None when another one is under way.
-
-        There is one connection for this: it is the caller's until commit or rollback.
-        """
-        with told_plainly():
-            if self._quick is None:
+    def quick(self) -> Quick:
+        """The one connection to a SQLite file for transactions that must not wait."""
+        if self._quick is None:
+            with told_plainly():
                 self._quick = Quick(self._engine)
-            return self._quick if self._quick.begin() else None
+        return self._quick
 
     def open_posted(self) -> None:
         """Connect for `begin_posted`, unless that is done; this may take a while."""
@@ -238,8 +232,7 @@ class Store:
         level = {"isolation_level": "REPEATABLE READ"} if self._engine.dialect.name == "postgresql" else {}
         with told_plainly(), self._engine.connect().execution_options(**level) as connection:
             unhurried(connection)
-            row = _STREAM_BY_ID.one(connection, (stream_id,))
-            yield Scanner(connection, StreamRow._make(row))
+            yield Scanner(connection, current(connection, [stream_id])[0])
 
     def check(self) -> list[str]:
         """What the database's own check finds wrong with it."""

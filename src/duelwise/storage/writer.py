@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,7 +12,7 @@ from sqlalchemy.engine.interfaces import DBAPICursor
 
 from duelwise.errors import Damaged
 from duelwise.storage import schema
-from duelwise.storage.prepared import ByKeys, ManyRows, Prepared, Sender, pipelined, roll_back
+from duelwise.storage.prepared import ByKeys, ManyRows, OneOf, Prepared, Sender, pipelined, roll_back
 from duelwise.storage.quick import Row
 from duelwise.storage.rows import (
     NO_ROUND,
@@ -49,9 +49,10 @@ _NAMED_EVENTS = ByKeys(
 
 
 STREAM_COLUMNS = [schema.streams.c[name] for name in StreamRow._fields]
-_STREAM = sa.select(*STREAM_COLUMNS).where(schema.streams.c.id == _stream_id)
-LOCKED_STREAM = Prepared(_STREAM.with_for_update(), ["of_stream"])
-STREAM_LOCKED_AT_ONCE = Prepared(_STREAM.with_for_update(nowait=True), ["of_stream"])
+_STREAMS = OneOf(STREAM_COLUMNS, schema.streams.c.id)
+_stream = sa.select(*STREAM_COLUMNS).where(schema.streams.c.id == _stream_id)
+LOCKED_STREAM = Prepared(_stream.with_for_update(), ["of_stream"])
+STREAM_LOCKED_AT_ONCE = Prepared(_stream.with_for_update(nowait=True), ["of_stream"])
 
 
 def _asked_before(states: Iterable[str]) -> Prepared:
@@ -164,6 +165,12 @@ class Locking:
         return writer
 
 
+def current(connection: Sender, stream_ids: Sequence[int]) -> list[StreamRow]:
+    """Where these streams stand in this transaction, in this order."""
+    rows = {row.id: row for row in map(StreamRow._make, _all(_STREAMS.sent(connection, (), stream_ids)))}
+    return [rows[stream_id] for stream_id in stream_ids]
+
+
 def locked(connection: Sender, stream_id: int, rounds: Collection[int] = ()) -> Writer:
     """A writer on a stream, whose row is locked from here on; tickets of these rounds are fetched with it."""
     with pipelined(connection):
@@ -201,8 +208,8 @@ class Writer:
         self.stream = stream
         self.head = stream.head
         self.rounds = stream.rounds
-        self._events: list[EventRow] = []
-        self._tickets: dict[int, TicketRow] = {}
+        self.events_to_send: list[EventRow] = []
+        self.tickets_to_send: dict[int, TicketRow] = {}
         self._sent = False
         # Rounds and names whose tickets and events, where they exist, are here:
         self._rounds: frozenset[int] = frozenset()
@@ -224,7 +231,7 @@ class Writer:
     def event(self, seq: int) -> EventRow:
         """One event, recorded or about to be."""
         if seq > self.stream.head:
-            return self._events[seq - self.stream.head - 1]
+            return self.events_to_send[seq - self.stream.head - 1]
         return next(self.events(after=seq - 1, upto=seq))
 
     def tickets(self, rounds: Collection[int]) -> dict[int, TicketRow]:
@@ -258,7 +265,7 @@ class Writer:
     ) -> int:
         """Take the next number for an event."""
         self.head += 1
-        self._events.append(EventRow(self.head, kind, round, event_id, at, payload))
+        self.events_to_send.append(EventRow(self.head, kind, round, event_id, at, payload))
         return self.head
 
     def next_round(self) -> int:
@@ -268,7 +275,7 @@ class Writer:
 
     def put(self, ticket: TicketRow) -> None:
         """The new state of a ticket."""
-        self._tickets[ticket.round] = ticket
+        self.tickets_to_send[ticket.round] = ticket
 
     def put_snapshot(self, snapshot: SnapshotRow) -> None:
         """A state to restart from, beside the events of this transaction."""
@@ -277,21 +284,16 @@ class Writer:
 
     def flush(self) -> bool:
         """Send all that was appended; False when this transaction has nothing to commit."""
-        if not self._events:
-            return self._sent
-        with pipelined(self.connection):
-            self._send_all()
-        self.stream = self.stream._replace(head=self.head, rounds=self.rounds)
-        self._events, self._tickets, self._sent = [], {}, True
-        return True
+        flush_all([self])
+        return self._sent
 
     def commit(self) -> None:
         """Send all that was appended and make it durable, without a wait between."""
         assert isinstance(self.connection, Connection)
-        if self._events:
+        if self.events_to_send:
             try:
                 with pipelined(self.connection):
-                    self._send_all()
+                    _send_all([self])
                     self.connection.commit()
             except BaseException:
                 roll_back(self.connection)
@@ -299,16 +301,37 @@ class Writer:
         elif self._sent:
             self.connection.commit()
 
-    def _send_all(self) -> None:
-        stream, connection = self.stream.id, self.connection
-        _INSERT_EVENTS.execute(
-            connection, [(stream, *event, event_checksum(event)) for event in self._events]
-        )
-        first = self.stream.rounds  # tickets of later rounds are new
-        tickets = self._tickets.values()
-        _INSERT_TICKETS.execute(connection, [(stream, *one) for one in tickets if one.round >= first])
-        _REPLACE_TICKETS.execute(connection, [(stream, *one) for one in tickets if one.round < first])
-        _UPDATE_HEAD.execute(connection, (self.head, self.rounds, stream))
+    def sent(self) -> None:
+        """What was appended is on its way."""
+        self.stream = self.stream._replace(head=self.head, rounds=self.rounds)
+        self.events_to_send, self.tickets_to_send, self._sent = [], {}, True
+
+
+def flush_all(writers: Sequence[Writer]) -> None:
+    """Send what several streams have appended in one transaction."""
+    some = [writer for writer in writers if writer.events_to_send]
+    if some:
+        with pipelined(some[0].connection):
+            _send_all(some)
+        for writer in some:
+            writer.sent()
+
+
+def _send_all(writers: Sequence[Writer]) -> None:
+    connection = writers[0].connection
+    events: list[Row] = []
+    new: list[Row] = []
+    moved: list[Row] = []
+    for writer in writers:
+        id, first = writer.stream.id, writer.stream.rounds  # tickets of later rounds are new
+        events += [(id, *event, event_checksum(event)) for event in writer.events_to_send]
+        for ticket in writer.tickets_to_send.values():
+            (new if ticket.round >= first else moved).append((id, *ticket))
+    _INSERT_EVENTS.execute(connection, events)
+    _INSERT_TICKETS.execute(connection, new)
+    _REPLACE_TICKETS.execute(connection, moved)
+    for writer in writers:
+        _UPDATE_HEAD.execute(connection, (writer.head, writer.rounds, writer.stream.id))
 
 
 def write_snapshot(connection: Connection, stream_id: int, snapshot: SnapshotRow) -> None:

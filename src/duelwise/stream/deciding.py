@@ -6,10 +6,10 @@ before it. Should the transaction fail, the state is ahead of the log and is loa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from duelwise.errors import Damaged, DuelwiseError
-from duelwise.storage import Writer
+from duelwise.storage import TicketRow, Writer
 from duelwise.storage.rows import NO_ROUND
 from duelwise.stream import events, tickets
 from duelwise.stream.asking import Asking
@@ -27,6 +27,7 @@ from duelwise.stream.events import (
 )
 from duelwise.stream.folding import Folded
 from duelwise.stream.hearing import Hearing
+from duelwise.stream.lifecycle import LATE_CONTEXT
 from duelwise.stream.operations import Answer, Ask, Observe, Operation, Retract, Tell
 from duelwise.stream.transaction import Transaction
 
@@ -34,14 +35,22 @@ from duelwise.stream.transaction import Transaction
 class Batch:
     """Requests decided inside one transaction."""
 
-    def __init__(self, writer: Writer, folded: Folded, chooser: Chooser, *, at: float) -> None:
-        self._record = Transaction(writer, folded, at=at)
+    def __init__(
+        self, writer: Writer, folded: Folded, chooser: Chooser, *, at: float,
+        recent: Mapping[int, TicketRow],
+    ) -> None:  # fmt: skip
+        self._record = Transaction(writer, folded, at=at, recent=recent)
         self._asking, self._hearing = Asking(self._record, chooser), Hearing(self._record)
 
     @property
     def appended(self) -> list[Recorded]:
         """What was recorded, in order."""
         return self._record.appended
+
+    @property
+    def moved(self) -> dict[int, TicketRow]:
+        """The tickets that were moved on, by round."""
+        return self._record.moved
 
     @property
     def folded_upto(self) -> int:
@@ -64,6 +73,15 @@ class Batch:
             except DuelwiseError as refusal:
                 answers.append(refusal)
         return answers
+
+    def needs_history(self, operations: Sequence[Operation]) -> bool:
+        """Whether deciding these would read events: parts of a context are merged with those before."""
+        observed = [operation for operation in operations if isinstance(operation, Observe)]
+        if not observed:
+            return False
+        self._record.look_up(observed)
+        found = [self._record.look_at(operation.ticket) for operation in observed]
+        return any(one is not None and (one.observed_seq or one.state in LATE_CONTEXT) for one in found)
 
     def fold(self) -> None:
         """Let the state know of everything that was recorded, before it is durable."""

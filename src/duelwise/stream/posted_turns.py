@@ -13,14 +13,11 @@ process has to wait for another with the lock of a stream in its hand: a lock th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
-from duelwise.storage import Store, Writer
+from duelwise.storage import Store
 from duelwise.storage.posted import Posted
-from duelwise.storage.writer import Locking
-from duelwise.stream import tickets
-from duelwise.stream.lifecycle import LATE_CONTEXT
-from duelwise.stream.operations import Observe, Operation
+from duelwise.storage.writer import Locking, flush_all
+from duelwise.stream.operations import Operation
 from duelwise.stream.replica import Joined, Replica
 from duelwise.stream.transaction import names_of, rounds_of
 from duelwise.stream.turns import Answers, Busy, Group, finish, hold, let_go
@@ -32,10 +29,7 @@ class PostedTurn:
     def __init__(self, connection: Posted, groups: Sequence[Group], held: Sequence[Replica]) -> None:
         self.connection = connection
         self._groups, self._held = groups, held
-        self._locking = [
-            Locking(connection, stream.replica.row.id, rounds_of(asked), names_of(asked), at_once=True)
-            for stream, asked in groups
-        ]
+        self._locking = [_locking(connection, stream.replica, asked) for stream, asked in groups]
         connection.post()
         self._joined: list[Joined] = []
         self._answers: list[Answers] = []
@@ -44,15 +38,13 @@ class PostedTurn:
         """Decide each group and send what follows; `Busy` when that would mean to wait."""
         for (stream, operations), locking in zip(self._groups, self._locking, strict=True):
             writer = locking.writer()
-            if _needs_more(writer, operations):
-                raise Busy
             one = stream.replica.join(writer)
-            if one is None:
+            if one is None or one.batch.needs_history(operations):
                 raise Busy
             self._joined.append(one)
         for (_, operations), one in zip(self._groups, self._joined, strict=True):
             self._answers.append(one.batch.decide(operations))
-            one.writer.flush()
+        flush_all([one.writer for one in self._joined])
         self.connection.send("COMMIT")
         self.connection.post()
         for one in self._joined:  # while the server is at it
@@ -84,12 +76,6 @@ def post_turn(store: Store, groups: Sequence[Group]) -> PostedTurn:
         raise
 
 
-def _needs_more(writer: Writer, operations: Sequence[Operation]) -> bool:
-    """Whether deciding these would look up events too: parts of a context are merged with those before."""
-    observed = {
-        tickets.number_of(operation.ticket) for operation in operations if isinstance(operation, Observe)
-    } - {None}
-    if not observed:
-        return False
-    found = writer.tickets(cast("set[int]", observed)).values()
-    return any(ticket.observed_seq is not None or ticket.state in LATE_CONTEXT for ticket in found)
+def _locking(connection: Posted, replica: Replica, operations: Sequence[Operation]) -> Locking:
+    rounds = replica.unknown_tickets(rounds_of(operations))
+    return Locking(connection, replica.row.id, rounds, names_of(operations), at_once=True)

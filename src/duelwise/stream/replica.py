@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sqlalchemy.exc import IntegrityError
 
 from duelwise.errors import Damaged, DuelwiseError, ReadOnly
-from duelwise.storage import SnapshotRow, Store, StreamRow, Writer
+from duelwise.storage import SnapshotRow, Store, StreamRow, TicketRow, Writer
 from duelwise.stream.background import Background
 from duelwise.stream.choosing import Chooser
 from duelwise.stream.deciding import Batch
@@ -27,7 +27,8 @@ SNAPSHOT_EVERY = 5000  # events; a restart folds no more than these again
 RECENT = 20_000  # events whose checksums are verified on opening; `verify` looks at all
 SWEEP_SECONDS = 60.0  # between looks for tickets that waited too long
 SWEEP_MOST = 200  # tickets closed on the way of one transaction
-OWN_BYTES = 100_000  # of memory that a stream takes beside its state
+OWN_BYTES = 300_000  # of memory that a stream takes beside its state
+RECENT_TICKETS = 500  # that are not read again when their votes come at once
 REFRESH_SECONDS = 1.0  # after so long without a look, catch up before the lock is taken
 
 Clock = Callable[[], float]
@@ -56,6 +57,7 @@ class Replica:
         self._rebuilding = self._weighing = False
         self._half_applied = False  # `folded` is between two events, or ahead of the log
         self._joined: Batch | None = None
+        self._recent: dict[int, TicketRow] = {}  # tickets as they are in the log that is folded here
         self._next_sweep = clock()
         self._refreshed = time.monotonic()
         self.folded: Folded = self._open()
@@ -122,8 +124,8 @@ class Replica:
         may be said before: its tickets are then fetched on the way."""
         batch: Batch | None = None
         try:
-            with self._writing(rounds_of(operations)) as writer:
-                batch = Batch(writer, self.folded, self._chooser, at=self.clock())
+            with self._writing(self.unknown_tickets(rounds_of(operations))) as writer:
+                batch = self._batch(writer)
                 yield batch
         except BaseException:
             self._undo(batch)
@@ -138,9 +140,16 @@ class Replica:
         if not is_level or row.damaged is not None or self.read_only is not None or self._half_applied:
             return None
         self.row = row
-        batch = Batch(writer, self.folded, self._chooser, at=self.clock())
+        batch = self._batch(writer)
         self._joined = batch
         return Joined(self, writer, batch)
+
+    def _batch(self, writer: Writer) -> Batch:
+        return Batch(writer, self.folded, self._chooser, at=self.clock(), recent=self._recent)
+
+    def unknown_tickets(self, rounds: set[int]) -> set[int]:
+        """Those of these rounds that would have to be read."""
+        return rounds - self._recent.keys()
 
     def give_up_joined(self) -> None:
         """The transaction that this stream took part in, if it did, was rolled back."""
@@ -187,6 +196,9 @@ class Replica:
         self.folded.apply_all(batch.appended[batch.folded_upto :])
         self._half_applied = False
         self._refreshed = time.monotonic()
+        self._recent |= batch.moved
+        if len(self._recent) > RECENT_TICKETS:
+            self._recent = dict(list(self._recent.items())[-RECENT_TICKETS // 2 :])
 
     def _check_writable(self) -> None:
         if self.read_only is not None:
@@ -224,6 +236,8 @@ class Replica:
     def _level_with(self, row: StreamRow) -> None:
         behind = row.head < self.folded.seq
         rewritten = row.generation != self.row.generation or behind or self._half_applied
+        if rewritten or row.head != self.folded.seq:
+            self._recent.clear()
         self.row = row
         if row.damaged is not None:
             if self.read_only is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from duelwise.errors import Conflict, Expired, TicketDamaged
 from duelwise.storage import OPEN_STATES, EventRow, TicketRow, Writer
@@ -16,32 +16,38 @@ from duelwise.stream.operations import Ask, Import, Operation, Receipt
 class Transaction:
     """Tickets looked up and moved on, events appended; all or nothing of it becomes durable."""
 
-    def __init__(self, writer: Writer, folded: Folded, *, at: float) -> None:
-        self.writer, self.folded, self.at = writer, folded, at
+    def __init__(self, writer: Writer, folded: Folded, *, at: float, recent: Mapping[int, TicketRow]) -> None:
+        self.writer, self.folded, self.at, self._recent = writer, folded, at, recent
         self.settings = folded.settings
         self.now: float = folded.ledger.time.now(at)
         self.named: dict[str, EventRow] = {}  # events of the ids that are spoken of
         self.appended: list[Recorded] = []
         self.folded_upto = 0  # of `appended`: what the next choice has to know of
-        self._tickets: dict[int, TicketRow] = {}
-        self._changed: set[int] = set()  # rounds of tickets that were moved on
+        self.moved: dict[int, TicketRow] = {}  # tickets as they are now, by round
+        self._tickets: dict[int, TicketRow] = {}  # as they were
 
     def look_up(self, operations: Iterable[Operation]) -> None:
-        """Fetch every ticket and event id that is spoken of, in one query each."""
+        """Fetch every ticket and event id that is spoken of, in one query each, unless it is known."""
         operations = list(operations)
         rounds, names = rounds_of(operations), names_of(operations)
-        if rounds:
-            self._tickets = self.writer.tickets(rounds) | self._tickets
+        unknown = rounds - self._recent.keys()
+        self._tickets = {round: self._recent[round] for round in rounds - unknown}
+        if unknown:
+            self._tickets |= self.writer.tickets(unknown)
         if names:
             self.named = self.writer.named(names)
 
+    def look_at(self, ticket: str) -> TicketRow | None:
+        """The row of the round that a ticket names."""
+        number = tickets.number_of(ticket)
+        return None if number is None else self.moved.get(number) or self._tickets.get(number)
+
     def find(self, ticket: str) -> TicketRow:
         """The row of a ticket, which must say what the log says."""
-        number = tickets.number_of(ticket)
-        found = None if number is None else self._tickets.get(number)
+        found = self.look_at(ticket)
         if found is None or tickets.write(found.round, found.tag) != ticket:
             raise tickets.unknown(ticket)
-        if found.round not in self._changed and not self.sound([found]):
+        if found.round not in self.moved and not self.sound([found]):
             raise TicketDamaged(
                 f"The row of ticket {ticket} says that it was {found.state}, and the log says otherwise. "
                 "Nothing was recorded. `duelwise repair` writes the tickets anew from the log."
@@ -84,8 +90,7 @@ class Transaction:
         """Record what happened to a ticket, and move it on."""
         after = tickets.after(ticket, self.append(event, event.round, event_id))
         assert after is not None  # every caller has looked at the ticket's state
-        self._tickets[after.round] = after
-        self._changed.add(after.round)
+        self.moved[after.round] = after
         self.writer.put(after)
         return after
 

@@ -1,22 +1,28 @@
 """One transaction over several streams of a SQLite file, in steps none of which waits for another process.
 
 A file has one writer at a time, so the requests of all its streams can share one commit. An event
-loop takes the quick steps itself and leaves the commit, which waits for the disk, to a thread: the
+loop takes the steps itself, and leaves a commit that waits for the disk to a thread: the
 interpreter then never has two threads that want it at once.
 
-    turn = begin_turn(store, [(stream, operations), ...])   # event loop
-    turn.commit()                                           # thread
-    answers = turn.finish()                                 # event loop
+    turn = begin_turn(store, [(stream, operations), ...])   # decide
+    while not turn.lock():                                  # another process writes: try again
+        ...
+    turn.commit()                                           # or a thread does, if the disk is slow
+    answers = turn.finish()
+
+With `ahead`, the file is not locked before everything is decided: several processes, each with streams of its
+own, decide at the same time. Should somebody else have lengthened a stream meanwhile, nothing is recorded.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
 from duelwise.errors import DuelwiseError
-from duelwise.storage import Store, told_plainly
+from duelwise.storage import Store, Writer, told_plainly
 from duelwise.storage.quick import Quick
+from duelwise.storage.writer import current, flush_all
 from duelwise.stream.decision_stream import DecisionStream
 from duelwise.stream.operations import Answer, Operation
 from duelwise.stream.replica import Joined, Replica
@@ -30,45 +36,74 @@ class Busy(Exception):
 
 
 class Turn:
-    """Requests that are decided and sent to the database, and not yet committed."""
+    """Requests that are decided, and not yet committed. When a step raises, nothing is recorded, and the
+    turn is over."""
 
-    def __init__(self, connection: Quick, joined: list[Joined], answers: list[Answers]) -> None:
-        self._connection, self._joined, self._answers = connection, joined, answers
+    def __init__(self, connection: Quick, *, is_locked: bool) -> None:
+        self._connection, self._is_locked = connection, is_locked
+        self._joined: list[Joined] = []
+        self._answers: list[Answers] = []
+
+    def decide(self, replica: Replica, writer: Writer, operations: Sequence[Operation]) -> None:
+        """Decide one group; `Busy` when something else has to be done first."""
+        one = replica.join(writer)
+        if one is None:
+            raise Busy
+        self._joined.append(one)
+        replica.sweep(one.batch)
+        self._answers.append(one.batch.decide(operations))
+
+    def lock(self) -> bool:
+        """Take the file's lock and send what follows; False when another process has it."""
+        with self._ending():
+            if not self._is_locked:
+                if not self._connection.begin():
+                    return False
+                rows = [one.writer.stream for one in self._joined]
+                if current(self._connection, [row.id for row in rows]) != rows:
+                    raise Busy
+            flush_all([one.writer for one in self._joined])
+            return True
 
     def commit(self) -> None:
-        """Make it durable. After an error nothing is recorded, and `finish` must not be called."""
-        try:
-            with told_plainly():
-                self._connection.commit()
-        except BaseException:
-            _roll_back(self._connection, [one.replica for one in self._joined])
-            raise
+        """Make it durable."""
+        with self._ending():
+            self._connection.commit()
 
     def finish(self) -> list[Answers]:
         """Learn from what is durable now; the answers of each group."""
         finish(self._joined)
         return self._answers
 
+    def give_up(self) -> None:
+        """Nothing of this becomes durable."""
+        _roll_back(self._connection, [one.replica for one in self._joined])
 
-def begin_turn(store: Store, groups: Sequence[Group]) -> Turn:
-    """Decide each group and send what follows; `Busy` when that would mean to wait."""
+    @contextlib.contextmanager
+    def _ending(self) -> Generator[None]:
+        """An error ends the turn."""
+        try:
+            with told_plainly():
+                yield
+        except BaseException:
+            self.give_up()
+            raise
+
+
+def begin_turn(store: Store, groups: Sequence[Group], *, ahead: bool = False) -> Turn:
+    """Decide each group; `Busy` when that would mean to wait."""
     held = hold(groups)
     connection: Quick | None = None
     try:
-        connection = store.begin_at_once()
-        if connection is None:
+        connection = store.quick()
+        if connection.is_in_use or (not ahead and not connection.begin()):
+            connection = None
             raise Busy
-        joined: list[Joined] = []
-        answers: list[Answers] = []
-        for stream, operations in groups:
-            one = stream.replica.join(store.writer(connection, stream.replica.row.id))
-            if one is None:
-                raise Busy
-            joined.append(one)
-            stream.replica.sweep(one.batch)
-            answers.append(one.batch.decide(operations))
-            one.writer.flush()
-        return Turn(connection, joined, answers)
+        turn = Turn(connection, is_locked=not ahead)
+        writers = store.writers(connection, [replica.row.id for replica in held])
+        for replica, writer, (_, operations) in zip(held, writers, groups, strict=True):
+            turn.decide(replica, writer, operations)
+        return turn
     except BaseException:
         _roll_back(connection, held)
         raise
