@@ -63,7 +63,7 @@ def test_a_text_with_a_zero_byte_is_refused_and_not_cut(posted: Posted) -> None:
     posted.send("SELECT $1::VARCHAR", ("ends\x00here",))
     with pytest.raises(DBAPIError, match="invalid byte sequence"):
         _received(posted)
-    assert posted.is_free()
+    assert posted.begin()
 
 
 def test_answers_come_in_order_and_texts_are_prepared_once(posted: Posted) -> None:
@@ -98,10 +98,9 @@ def test_after_an_error_nothing_is_done_until_the_next_post(store: Store, posted
     assert never.rows is None
     posted.roll_back()
     deadline = time.monotonic() + 10
-    while not posted.is_free():
+    while not posted.begin():
         assert time.monotonic() < deadline
     again = posted.send("SELECT 42")
-    posted.send("BEGIN")
     posted.send(insert, ("rides",))
     posted.send("COMMIT")
     _received(posted)
@@ -133,13 +132,11 @@ def test_a_lost_connection_is_an_error_and_is_made_anew(
     with pytest.raises(OperationalError):
         posted.send("SELECT 1").fetchall()
     assert posted.is_lost
-    assert not posted.is_free()
     assert store.begin_posted() is None
     store.open_posted()
     begun = store.begin_posted()
     assert begun is not None
     assert begun.send("SELECT 1").fetchall() == [(1,)]
-    assert store.begin_posted() is not None  # nothing is under way
 
 
 def test_one_transaction_at_a_time(store: Store) -> None:
@@ -148,7 +145,10 @@ def test_one_transaction_at_a_time(store: Store) -> None:
     assert store.begin_posted() is None
     begun.send("COMMIT")
     _received(begun)
+    assert store.begin_posted() is None  # it is not released
+    begun.release()
     assert store.begin_posted() is begun
+    begun.roll_back()
 
 
 def test_a_server_that_does_not_answer_is_given_up(posted: Posted) -> None:

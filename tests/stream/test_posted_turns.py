@@ -1,16 +1,19 @@
 """Several streams in one transaction of PostgreSQL, none of whose steps waits for the server."""
 
 import select
+import time
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from living import SETTINGS, Clock, candidates
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
+from duelwise.errors import ReadOnly
 from duelwise.storage import Store, open_store
 from duelwise.storage.posted import Posted
-from duelwise.stream import Ask, DecisionStream, Duel, Observe, Receipt, Tell
+from duelwise.stream import Ask, DecisionStream, Duel, Observe, Receipt, Tell, replica
+from duelwise.stream.erasing import erase_source
 from duelwise.stream.operations import Answer, Operation
 from duelwise.stream.posted_turns import PostedTurn, post_turn
 from duelwise.stream.replica import SWEEP_SECONDS
@@ -51,7 +54,8 @@ def _arrived(posted: Posted) -> None:
 
 
 def _taken(turn: PostedTurn) -> list[list[Answer]]:
-    _arrived(turn.connection)
+    if turn.asks:
+        _arrived(turn.connection)
     turn.decide()
     _arrived(turn.connection)
     return [[_fine(one) for one in answers] for answers in turn.finish()]
@@ -216,3 +220,81 @@ def test_a_turn_that_fails_after_it_was_decided_leaves_the_state_of_the_log(
     again = DecisionStream.open(store, one.name, clock=clock)
     assert again.snapshot_state() == one.snapshot_state()
     again.close()
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replica, "ALONE_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("alone")
+def test_what_is_known_is_not_asked_for(
+    store: Store, streams: list[DecisionStream], rng: np.random.Generator
+) -> None:
+    one, two = streams
+    ticket = _duel(one, rng).ticket
+    turn = post_turn(
+        store, [(one, [Tell(ticket, "left"), Ask(candidates(rng))]), (two, [Ask(candidates(rng))])]
+    )
+    assert not turn.asks
+    _taken(turn)
+    assert [store.stream(stream.name).head for stream in streams] == [4, 2]
+    turn = post_turn(store, [(one, [Ask(candidates(rng), event_id="heard before?")])])
+    assert turn.asks
+    _taken(turn)
+    one.replica._recent.clear()
+    turn = post_turn(store, [(one, [Tell(ticket, "left")])])
+    assert turn.asks
+    _taken(turn)
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("what", ["lengthened", "rewritten", "damaged"])
+def test_what_was_decided_ahead_is_refused_when_the_stream_does_not_stand_as_it_did(
+    store: Store, streams: list[DecisionStream], clock: Clock, rng: np.random.Generator, what: str
+) -> None:
+    one, _ = streams
+    other = DecisionStream.open(store, one.name, clock=clock)
+    if what == "lengthened":
+        other.ask(candidates(rng))
+    elif what == "rewritten":
+        erase_source(store, one.name, "ann")
+    else:
+        store.mark_damaged(one.replica.row.id, 1)
+    turn = post_turn(store, [(one, [Ask(candidates(rng))] * 3)])
+    assert not turn.asks
+    turn.decide()
+    with pytest.raises(IntegrityError):
+        _arrived(turn.connection)
+    turn.give_up()
+    if what == "damaged":
+        with pytest.raises(ReadOnly):
+            one.ask(candidates(rng))
+    else:
+        one.ask(candidates(rng))
+        with other.replica.lock:
+            other.replica.refresh()
+        assert one.snapshot_state() == other.snapshot_state()
+    other.close()
+
+
+def post_turn_asks(store: Store, stream: DecisionStream, rng: np.random.Generator) -> bool:
+    turn = post_turn(store, [(stream, [Ask(candidates(rng))])])
+    asks = turn.asks
+    _taken(turn)
+    return asks
+
+
+def test_where_others_have_written_of_late_the_lock_is_asked_for(
+    store: Store, streams: list[DecisionStream], clock: Clock, rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    one, _ = streams
+    assert post_turn_asks(store, one, rng)
+    monkeypatch.setattr(replica, "ALONE_SECONDS", 0.3)
+    time.sleep(0.31)
+    assert not post_turn_asks(store, one, rng)
+    with DecisionStream.open(store, one.name, clock=clock) as other:
+        other.ask(candidates(rng))
+    one.ask(candidates(rng))
+    assert post_turn_asks(store, one, rng)

@@ -17,7 +17,7 @@ Then = Callable[[Exception | None], None]
 
 
 class PostedWriter(GroupWriter):
-    """Streams share a transaction, and neither of its two round trips needs a thread.
+    """Streams share a transaction, and no round trip of it needs a thread.
 
     When that cannot be (a lock is not free, a stream has to catch up first, there is no connection), each
     stream has a transaction of its own in a thread, which waits for what there is to wait for. Until
@@ -43,7 +43,11 @@ class PostedWriter(GroupWriter):
         except Exception:  # whatever it is, each stream by itself will say it, or wait for it
             self._by_threads(groups, loop)
         else:
-            wait_for(turn.connection, loop, partial(self._decide, turn, groups, loop))
+            then = partial(self._decide, turn, groups, loop)
+            if turn.asks:
+                wait_for(turn.connection, loop, then)
+            else:
+                then(None)
 
     def _decide(
         self, turn: PostedTurn, groups: list[Group], loop: asyncio.AbstractEventLoop, error: Exception | None

@@ -30,10 +30,11 @@ from sqlalchemy.exc import DBAPIError
 from duelwise.storage.patience import PatientConnection
 from duelwise.storage.quick import Row
 
-_PLANS = (
+_SETTINGS = (
     # A plan is made once, and a table may be empty then: it must be one that is right for a long log.
     "SET SESSION plan_cache_mode = force_generic_plan",
     "SET SESSION enable_seqscan = off",
+    "SET SESSION lock_timeout = '1s'",  # others wait meanwhile: who needs longer is left to a thread
 )
 _FINE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 
@@ -61,7 +62,7 @@ class _Preparing:
 
 
 class Posted:
-    """The caller's while `is_free` says so; errors are those that Core would raise.
+    """One caller's from `begin` until it is released; errors are those that Core would raise.
 
     The first error of what was posted is raised when the last answer has come. `is_lost` tells that the
     connection is of no more use.
@@ -76,7 +77,7 @@ class Posted:
         self._held = held
         self._wire: PGconn = held.pgconn
         self._loaded = Transformer(held)
-        for setting in _PLANS:
+        for setting in _SETTINGS:
             held.execute(setting)
         held.commit()
         self._wire.nonblocking = 1
@@ -85,14 +86,25 @@ class Posted:
         self._named = 0
         self._due: deque[Reply | _Preparing | None] = deque()  # answers to come, in order; None ends a post
         self._error: Error | None = None
+        self._is_taken = False
         self.is_lost = False
 
-    def is_free(self) -> bool:
-        """Whether every answer has come, that to a `roll_back` too."""
-        with contextlib.suppress(DBAPIError):  # nobody asks for it any more
-            if not self.is_lost:
+    def begin(self) -> bool:
+        """Start a transaction; False when one is under way or was rolled back this moment."""
+        if self.is_lost or self._is_taken:
+            return False
+        if self._due:
+            with contextlib.suppress(DBAPIError):  # nobody asks for it any more
                 self.receive()
-        return not self._due and not self.is_lost
+            if self._due or self.is_lost:
+                return False
+        self._is_taken = True
+        self.send("BEGIN")
+        return True
+
+    def release(self) -> None:
+        """The transaction is committed, or rolled back; the next caller may begin."""
+        self._is_taken = False
 
     @property
     def is_unsent(self) -> bool:
@@ -153,6 +165,7 @@ class Posted:
 
     def roll_back(self) -> None:
         """End the transaction; nobody waits for the answer."""
+        self.release()
         if not self.is_lost:
             self.send("ROLLBACK")
             self.post()

@@ -201,12 +201,8 @@ class Store:
 
         There is one connection for this: it is the caller's until it has committed or rolled back.
         """
-        posted = self._posted
-        if posted is None or not posted.is_free():
-            return None
         with told_plainly():
-            posted.send("BEGIN")
-        return posted
+            return self._posted if self._posted is not None and self._posted.begin() else None
 
     @contextmanager
     def repairing(self, stream_id: int) -> Generator[Repairer]:

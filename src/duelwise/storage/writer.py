@@ -90,11 +90,20 @@ _FROM_SOURCE = Prepared(
     .suffix_with(sa.text("LIMIT :most")),
     ["of_stream", "after", "of_source", "among", "most"],
 )
-_UPDATE_HEAD = Prepared(
+_stands = sa.and_(
+    schema.streams.c.head == sa.bindparam("old_head"),
+    schema.streams.c.generation == sa.bindparam("old_generation"),
+    schema.streams.c.damaged.is_not_distinct_from(sa.bindparam("old_damaged", type_=sa.BigInteger)),
+)
+_MOVE_ON = Prepared(
+    # Where the stream does not stand as it did, head would become null: an error, and nothing is recorded.
     sa.update(schema.streams)
     .where(schema.streams.c.id == _stream_id)
-    .values(head=sa.bindparam("new_head"), rounds=sa.bindparam("new_rounds")),
-    ["new_head", "new_rounds", "of_stream"],
+    .values(
+        head=sa.case((_stands, sa.bindparam("new_head", type_=sa.BigInteger))),
+        rounds=sa.bindparam("new_rounds"),
+    ),
+    ["old_head", "old_generation", "old_damaged", "new_head", "new_rounds", "of_stream"],
 )
 _INSERT_EVENTS, _INSERT_TICKETS = ManyRows(schema.events), ManyRows(schema.tickets)
 _REPLACE_TICKETS = ManyRows(schema.tickets, replace=True)
@@ -327,11 +336,13 @@ def _send_all(writers: Sequence[Writer]) -> None:
         events += [(id, *event, event_checksum(event)) for event in writer.events_to_send]
         for ticket in writer.tickets_to_send.values():
             (new if ticket.round >= first else moved).append((id, *ticket))
+    for writer in writers:  # first, since it takes the stream's lock
+        row = writer.stream
+        stood = row.head, row.generation, row.damaged
+        _MOVE_ON.execute(connection, (*stood, writer.head, writer.rounds, row.id))
     _INSERT_EVENTS.execute(connection, events)
     _INSERT_TICKETS.execute(connection, new)
     _REPLACE_TICKETS.execute(connection, moved)
-    for writer in writers:
-        _UPDATE_HEAD.execute(connection, (writer.head, writer.rounds, writer.stream.id))
 
 
 def write_snapshot(connection: Connection, stream_id: int, snapshot: SnapshotRow) -> None:

@@ -1,6 +1,6 @@
 """One transaction over several streams in PostgreSQL, in steps none of which waits for the server.
 
-    turn = post_turn(store, [(stream, operations), ...])    # asks for the locks and the tickets
+    turn = post_turn(store, [(stream, operations), ...])    # asks for locks and tickets, where it has to
     ...                                                     # until turn.connection has received them
     turn.decide()                                           # sends what follows, and the commit
     ...                                                     # until that is received too
@@ -8,13 +8,16 @@
 
 All steps are an event loop's, which serves others meanwhile. When a step raises, `give_up` ends the turn. No
 process has to wait for another with the lock of a stream in its hand: a lock that is not free is an error.
+
+Where nobody else has written to the streams of late and every ticket is known, there is nothing to ask for:
+what follows is sent at once, and the database refuses it if a stream does not stand where it is thought to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from duelwise.storage import Store
+from duelwise.storage import Store, StreamRow, Writer
 from duelwise.storage.posted import Posted
 from duelwise.storage.writer import Locking, flush_all
 from duelwise.stream.operations import Operation
@@ -29,15 +32,18 @@ class PostedTurn:
     def __init__(self, connection: Posted, groups: Sequence[Group], held: Sequence[Replica]) -> None:
         self.connection = connection
         self._groups, self._held = groups, held
-        self._locking = [_locking(connection, stream.replica, asked) for stream, asked in groups]
-        connection.post()
+        self._known = [_known(stream.replica, asked) for stream, asked in groups]
+        self._locking: list[Locking] = []
+        self.asks = any(row is None for row in self._known)  # something that has to be received first
+        if self.asks:
+            self._locking = [_locking(connection, stream.replica, asked) for stream, asked in groups]
+            connection.post()
         self._joined: list[Joined] = []
         self._answers: list[Answers] = []
 
     def decide(self) -> None:
         """Decide each group and send what follows; `Busy` when that would mean to wait."""
-        for (stream, operations), locking in zip(self._groups, self._locking, strict=True):
-            writer = locking.writer()
+        for (stream, operations), writer in zip(self._groups, self._writers(), strict=True):
             one = stream.replica.join(writer)
             if one is None or one.batch.needs_history(operations):
                 raise Busy
@@ -50,8 +56,14 @@ class PostedTurn:
         for one in self._joined:  # while the server is at it
             one.batch.fold()
 
+    def _writers(self) -> list[Writer]:
+        if self.asks:
+            return [locking.writer() for locking in self._locking]
+        return [Writer(self.connection, row) for row in self._known if row is not None]
+
     def finish(self) -> list[Answers]:
         """Learn from what is durable now; the answers of each group."""
+        self.connection.release()
         finish(self._joined)
         return self._answers
 
@@ -70,10 +82,24 @@ def post_turn(store: Store, groups: Sequence[Group]) -> PostedTurn:
         connection = None if any(replica.sweep_is_due for replica in held) else store.begin_posted()
         if connection is None:
             raise Busy
-        return PostedTurn(connection, groups, held)
     except BaseException:
         let_go(held)
         raise
+    try:
+        return PostedTurn(connection, groups, held)
+    except BaseException:
+        try:
+            connection.roll_back()
+        finally:
+            let_go(held)
+        raise
+
+
+def _known(replica: Replica, operations: Sequence[Operation]) -> StreamRow | None:
+    """Where a stream stands, if it can be decided without asking."""
+    if names_of(operations) or replica.unknown_tickets(rounds_of(operations)):
+        return None
+    return replica.ahead()
 
 
 def _locking(connection: Posted, replica: Replica, operations: Sequence[Operation]) -> Locking:

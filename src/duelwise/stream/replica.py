@@ -29,6 +29,7 @@ SWEEP_SECONDS = 60.0  # between looks for tickets that waited too long
 SWEEP_MOST = 200  # tickets closed on the way of one transaction
 OWN_BYTES = 300_000  # of memory that a stream takes beside its state
 RECENT_TICKETS = 500  # that are not read again when their votes come at once
+ALONE_SECONDS = 5.0  # after so long without anybody else's events, none are expected
 REFRESH_SECONDS = 1.0  # after so long without a look, catch up before the lock is taken
 
 Clock = Callable[[], float]
@@ -59,6 +60,7 @@ class Replica:
         self._joined: Batch | None = None
         self._recent: dict[int, TicketRow] = {}  # tickets as they are in the log that is folded here
         self._next_sweep = clock()
+        self._others_wrote = time.monotonic()  # perhaps
         self._refreshed = time.monotonic()
         self.folded: Folded = self._open()
         self._snapshot_seq = self.folded.restored_from
@@ -144,6 +146,16 @@ class Replica:
         self._joined = batch
         return Joined(self, writer, batch)
 
+    def ahead(self) -> StreamRow | None:
+        """Where the stream stands, as far as is known here, if it can be decided without a look at it.
+
+        The database refuses what follows from another state; the work was in vain then.
+        """
+        alone = time.monotonic() - self._others_wrote > ALONE_SECONDS
+        if not alone or self.read_only is not None or self._half_applied or self.sweep_is_due:
+            return None
+        return self.row._replace(head=self.folded.seq, rounds=self.folded.ledger.rounds)
+
     def _batch(self, writer: Writer) -> Batch:
         return Batch(writer, self.folded, self._chooser, at=self.clock(), recent=self._recent)
 
@@ -187,6 +199,7 @@ class Replica:
 
     def _undo(self, batch: Batch | None) -> None:
         """What a failed transaction has folded already goes: the state is loaded again before it is used."""
+        self._others_wrote = time.monotonic()  # it may have failed for that
         if batch is not None and batch.folded_upto > 0:
             self._half_applied = True
 
@@ -238,6 +251,7 @@ class Replica:
         rewritten = row.generation != self.row.generation or behind or self._half_applied
         if rewritten or row.head != self.folded.seq:
             self._recent.clear()
+            self._others_wrote = time.monotonic()
         self.row = row
         if row.damaged is not None:
             if self.read_only is None:

@@ -11,7 +11,8 @@ interpreter then never has two threads that want it at once.
     answers = turn.finish()
 
 With `ahead`, the file is not locked before everything is decided: several processes, each with streams of its
-own, decide at the same time. Should somebody else have lengthened a stream meanwhile, nothing is recorded.
+own, decide at the same time. Should somebody else have lengthened a stream meanwhile, the database refuses
+what follows, and nothing is recorded.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from collections.abc import Generator, Sequence
 from duelwise.errors import DuelwiseError
 from duelwise.storage import Store, Writer, told_plainly
 from duelwise.storage.quick import Quick
-from duelwise.storage.writer import current, flush_all
+from duelwise.storage.writer import flush_all
 from duelwise.stream.decision_stream import DecisionStream
 from duelwise.stream.operations import Answer, Operation
 from duelwise.stream.replica import Joined, Replica
@@ -56,12 +57,8 @@ class Turn:
     def lock(self) -> bool:
         """Take the file's lock and send what follows; False when another process has it."""
         with self._ending():
-            if not self._is_locked:
-                if not self._connection.begin():
-                    return False
-                rows = [one.writer.stream for one in self._joined]
-                if current(self._connection, [row.id for row in rows]) != rows:
-                    raise Busy
+            if not self._is_locked and not self._connection.begin():
+                return False
             flush_all([one.writer for one in self._joined])
             return True
 
