@@ -199,9 +199,9 @@ class Replica:
 
     def _undo(self, batch: Batch | None) -> None:
         """What a failed transaction has folded already goes: the state is loaded again before it is used."""
-        self._others_wrote = time.monotonic()  # it may have failed for that
-        if batch is not None and batch.folded_upto > 0:
-            self._half_applied = True
+        if batch is not None:
+            self._others_wrote = time.monotonic()  # it may have failed for that
+            self._half_applied = self._half_applied or batch.folded_upto > 0
 
     def _apply(self, batch: Batch) -> None:
         """The rest of what a durable transaction has recorded."""
