@@ -22,7 +22,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import laboratory, live
+from benchmarks import laboratory, live, wide
 from benchmarks.timing import Row, write_between_marks
 
 ROWS = {
@@ -36,6 +36,7 @@ ROWS = {
     "monitors-off": laboratory.monitors_off,
     "mabwiser": live.against_mabwiser,
     "vowpal": live.against_vowpal_wabbit,
+    **wide.rows(),
 }
 
 

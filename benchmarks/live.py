@@ -73,7 +73,7 @@ def _line(features: Array) -> str:
 def against_mabwiser(repeats: int) -> Row:
     return compare(
         f"live ask + observe + tell, one pass, K = {ARMS}, d = {DIM}, {STEPS} times",
-        "MABWiser LinUCB predict + partial_fit", "≥ 10×", ours(), mabwiser(),
+        "MABWiser LinUCB predict + partial_fit", "≥ 30×", ours(), mabwiser(),
         repeats=repeats, theirs_times=60.0,
     )  # fmt: skip
 
@@ -81,5 +81,5 @@ def against_mabwiser(repeats: int) -> Row:
 def against_vowpal_wabbit(repeats: int) -> Row:
     return compare(
         f"live ask + observe + tell, one pass, K = {ARMS}, d = {DIM}, {STEPS} times",
-        "Vowpal Wabbit --cb_explore_adf predict + learn", "≥ 2×", ours(), vowpal_wabbit(), repeats=repeats,
+        "Vowpal Wabbit --cb_explore_adf predict + learn", "≥ 4×", ours(), vowpal_wabbit(), repeats=repeats,
     )  # fmt: skip
