@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from duelwise.learning.core.jit import also_compiled, compiled
 from duelwise.types import Array, IntArray, Snapshot
 
 BINS = 10  # of the chance given to the first of the pair, of equal width
 AT_FIRST = 100  # votes that "at first" speaks of, and as many "now"
 LEAST_CHANCE = 1e-12
+MANY = 64  # votes that are worth compiled code
 
 
 class Foresight(NamedTuple):
@@ -57,21 +60,39 @@ def foresight() -> Foresight:
 
 def take(held: Foresight, chance: Array, outcome: Array) -> None:
     """Judge chances (n,) given before the outcomes (n,) were known."""
-    seen, (log_loss,), (hits,) = int(held.votes.sum()), held.log_loss.tolist(), held.hits.tolist()
-    for given, came in zip(chance.tolist(), outcome.tolist(), strict=True):
+    if len(outcome) < MANY:
+        _judge(held, chance.tolist(), outcome.tolist())
+    else:
+        _judge_many(held, chance, outcome)
+
+
+@also_compiled
+def _judge(held: Foresight, chance: Sequence[float] | Array, outcome: Sequence[float] | Array) -> None:
+    seen, log_loss, hits = 0, float(held.log_loss[0]), float(held.hits[0])
+    for bin in range(BINS):
+        seen += int(held.votes[bin])
+    for i in range(len(outcome)):
+        given, came = chance[i], outcome[i]
         sure = min(max(given, LEAST_CHANCE), 1 - LEAST_CHANCE)
         bin = min(int(given * BINS), BINS - 1)
         held.chance[bin] += given
         held.won[bin] += came
         held.votes[bin] += 1
         log_loss -= came * math.log(sure) + (1 - came) * math.log1p(-sure)
-        hit = 0.5 if came == 0.5 or given == 0.5 else float((given > 0.5) == (came > 0.5))
+        hit = 1.0 if (given > 0.5) == (came > 0.5) else 0.0
+        if came == 0.5 or given == 0.5:
+            hit = 0.5
         hits += hit
         if seen < AT_FIRST:
             held.first_hits[0] += hit
         held.recent[seen % AT_FIRST] = hit
         seen += 1
     held.log_loss[0], held.hits[0] = log_loss, hits
+
+
+@compiled
+def _judge_many(held: Foresight, chance: Array, outcome: Array) -> None:
+    _judge(held, chance, outcome)
 
 
 def foreseen(held: Foresight) -> Foreseen | None:

@@ -2,35 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from duelwise.learning.core.reference import handle
 from duelwise.learning.core.sequence import HEARING, OBSERVING, SERVING, Events
-from duelwise.types import Array, Contexts, Duel, Event, IntArray, Votes
+from duelwise.types import Array, BoolArray, Contexts, Duel, Event, IntArray, Votes
 
 RUN: IntArray = np.zeros(1, dtype=np.int64)
 ROOM = 256  # events
+
+
+class Duels(NamedTuple):
+    """Duels that are served, each for one vote."""
+
+    arms: IntArray  # (a, 2)
+    x: Array  # (a, 2, dx)
+    predicted: Array  # (a, 2, dy)
+    y: Array  # (a, 2, dy)
+    at_once: BoolArray  # (a,) whether y is known
+    offers: Sequence[Array | None]  # (a,) of (2, dx)
 
 
 class Gathered:
     """Columns to be filled: of every event its kind and round, of each kind what it says."""
 
     def __init__(self, *, context_dim: int, post_dim: int, room: int = ROOM) -> None:
-        whole: IntArray = np.zeros(room, np.int64)
-        pairs = (room, 2)
-        self.events = Events(
-            counts=np.zeros(4, np.int64), kind=whole.copy(), round=whole.copy(), row=whole.copy(),
-            arms=np.zeros(pairs, np.int64), wanted=whole.copy(),
-            x=np.zeros((*pairs, context_dim)), predicted=np.zeros((*pairs, post_dim)),
-            y=np.zeros((*pairs, post_dim)), imputed=whole.copy(), outcome=np.zeros(room),
-            seen_x=np.zeros((*pairs, context_dim)), seen_y=np.zeros((*pairs, post_dim)),
-            units=np.zeros((2, context_dim + post_dim)),
+        self._hold(_room_for(room, context_dim, post_dim), [], room=room)
+        self._length = self._contexts = self._votes = 0
+
+    @classmethod
+    def of(cls, kind: IntArray, round: IntArray, duels: Duels, y: Array, outcome: Array) -> Gathered:
+        """All of n events of this kind and round (n,): duels, contexts y (c, 2, dy), votes (v,) in order."""
+        served = kind == SERVING
+        times = np.ones(len(kind), dtype=np.int64)
+        times[served] += duels.at_once
+        kinds, contexts = np.repeat(kind, times), _contexts(kind, duels, y)
+        kinds[np.cumsum(times)[served] - 1] = np.where(duels.at_once, OBSERVING, SERVING)
+        row = np.empty_like(kinds)
+        for each, count in ((SERVING, len(duels.x)), (OBSERVING, len(contexts)), (HEARING, len(outcome))):
+            row[kinds == each] = np.arange(count)
+        made = cls.__new__(cls)
+        events = _room_for(len(contexts), duels.x.shape[2], y.shape[2])._replace(
+            counts=np.array([len(kinds), len(duels.x), len(contexts), len(outcome)]),
+            kind=kinds, round=np.repeat(round, times), row=row,
+            arms=duels.arms, x=duels.x, predicted=duels.predicted, y=contexts, outcome=outcome,
+            wanted=np.ones(len(duels.x), dtype=np.int64),
         )  # fmt: skip
-        self.handle = handle(self.events)
-        self.offers: list[Array | None] = []  # (2, dx) least and greatest of what each duel was chosen from
-        self._room, self._length, self._contexts, self._votes = room, 0, 0, 0
+        made._hold(events, list(duels.offers), room=len(kinds))
+        made._length, made._contexts, made._votes = len(kinds), len(contexts), len(outcome)
+        return made
+
+    def _hold(self, events: Events, offers: list[Array | None], *, room: int) -> None:
+        self.events, self.handle = events, handle(events)
+        self.offers: list[Array | None] = offers  # (2, dx) least and greatest of what was offered
+        self._room = room
 
     def __len__(self) -> int:
         return self._length
@@ -95,17 +123,45 @@ class Gathered:
 
     def one_by_one(self) -> Iterator[Event]:
         """The events as a learner takes them singly."""
-        held = self.events
-        for at in range(self._length):
-            round, row = int(held.round[at]), int(held.row[at])
-            if held.kind[at] == SERVING:
-                offered, own = self.offers[row], slice(row, row + 1)
-                yield Duel(
-                    round, held.arms[own].copy(), held.x[own].copy(), held.predicted[own].copy(),
-                    None if offered is None else offered[None], int(held.wanted[row]),
-                )  # fmt: skip
-            elif held.kind[at] == OBSERVING:
-                y, imputed = held.y[row : row + 1].copy(), bool(held.imputed[row])
-                yield Contexts(RUN, np.array([round]), y, imputed)
+        held, duels = self.events, len(self.offers)
+        arms, x, predicted = held.arms[:duels].copy(), held.x[:duels].copy(), held.predicted[:duels].copy()
+        y, outcome = held.y[: self._contexts].copy(), held.outcome[: self._votes].copy()
+        kinds: list[int] = held.kind[: len(self)].tolist()
+        rounds: list[int] = held.round[: len(self)].tolist()
+        rows: list[int] = held.row[: len(self)].tolist()
+        for kind, round, row in zip(kinds, rounds, rows, strict=True):
+            own = slice(row, row + 1)
+            if kind == SERVING:
+                offer, wanted = self.offers[row], int(held.wanted[row])
+                offered = None if offer is None else offer[None]
+                yield Duel(round, arms[own], x[own], predicted[own], offered, wanted)
+            elif kind == OBSERVING:
+                yield Contexts(RUN, np.array([round]), y[own], bool(held.imputed[row]))
             else:
-                yield Votes(RUN, np.array([round]), held.outcome[row : row + 1].copy())
+                yield Votes(RUN, np.array([round]), outcome[own])
+
+
+def _room_for(room: int, context_dim: int, post_dim: int) -> Events:
+    """For this many events of each kind."""
+    whole: IntArray = np.zeros(room, np.int64)
+    pairs = (room, 2)
+    return Events(
+        counts=np.zeros(4, np.int64), kind=whole.copy(), round=whole.copy(), row=whole.copy(),
+        arms=np.zeros(pairs, np.int64), wanted=whole.copy(),
+        x=np.zeros((*pairs, context_dim)), predicted=np.zeros((*pairs, post_dim)),
+        y=np.zeros((*pairs, post_dim)), imputed=whole.copy(), outcome=np.zeros(room),
+        seen_x=np.zeros((*pairs, context_dim)), seen_y=np.zeros((*pairs, post_dim)),
+        units=np.zeros((2, context_dim + post_dim)),
+    )  # fmt: skip
+
+
+def _contexts(kind: IntArray, duels: Duels, y: Array) -> Array:
+    """Those that came with their duels among those (c, 2, dy) that came later, in their order."""
+    if not duels.at_once.any():
+        return y
+    came = np.where(kind == OBSERVING, 1, 0)
+    came[kind == SERVING] = np.where(duels.at_once, 2, 0)
+    came = came[came > 0]
+    all_of_them = np.empty((len(came), *y.shape[1:]))
+    all_of_them[came == 1], all_of_them[came == 2] = y, duels.y[duels.at_once]
+    return all_of_them

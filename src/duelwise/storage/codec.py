@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any, cast
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -24,12 +24,16 @@ AnyDtype = np.dtype[Any]
 Layout = tuple[tuple[str, tuple[int, ...], AnyDtype, int, bool], ...]
 """Of each array its name, shape, type, where it begins, and whether it can be used where it stands."""
 
+T = TypeVar("T")
+
 MAGIC = b"DW"
 VERSION = 1
 _PREFIX = struct.Struct("<2sBBI")
 _ENCODER = msgspec.json.Encoder()  # floats as short as they come back exactly
 _FIELDS: msgspec.json.Decoder[dict[str, JSON]] = msgspec.json.Decoder(dict)
 _KINDS = "biuf"  # booleans, integers, floats: what raw bytes can hold exactly
+_BEGIN = int.from_bytes(_PREFIX.pack(MAGIC, VERSION, 0, 0)[:4], "little")
+MOST_LAYOUTS = 16  # that are looked for among values that are unpacked together
 
 
 @cache
@@ -96,4 +100,62 @@ def _arrays(layout: Layout, held: bytearray) -> Snapshot:
     for name, shape, kind, offset, usable in layout:
         array: AnyArray = np.ndarray(shape, kind, held, offset)
         arrays[name] = array if usable else array.astype(kind.newbyteorder("="))
+    return arrays
+
+
+class Alike(NamedTuple, Generic[T]):
+    """Values of `pack` that hold arrays of the same names and shapes."""
+
+    places: list[int]  # (n,) where they stand among all
+    fields: list[T]  # (n,)
+    arrays: Snapshot  # (n, …) each
+
+
+def unpack_together(data: Sequence[bytes], fields: msgspec.json.Decoder[list[T]]) -> Iterator[Alike[T]]:
+    """`unpack` of many at once, by what arrays they hold; `fields` says what else is expected of them.
+
+    Whatever cannot be read so is a ValueError, or is not among the places: `unpack` says of each what it is.
+    """
+    words = np.frombuffer(b"".join([one[: _PREFIX.size] for one in data]), "<u4")
+    if len(words) != 2 * len(data) or (words[::2] != _BEGIN).any():
+        raise ValueError("Some stored bytes do not start as expected.")
+    ends: list[int] = (words[1::2].astype(np.int64) + _PREFIX.size).tolist()
+    left = list(zip(range(len(data)), data, ends, strict=True))
+    for _ in range(MOST_LAYOUTS):
+        if not left:
+            return
+        _, one, end = left[0]
+        layout = one[one.rfind(b"},[", 0, end) + 1 : end]  # from the comma before it to the last bracket
+        some = [each for each in left if each[1].endswith(layout, 0, each[2])]
+        if len(some) < len(left):
+            left = [each for each in left if not each[1].endswith(layout, 0, each[2])]
+        else:
+            left = []
+        yield _alike(some, layout, fields)
+
+
+def _alike(
+    some: list[tuple[int, bytes, int]], layout: bytes, fields: msgspec.json.Decoder[list[T]]
+) -> Alike[T]:
+    """Values by place, bytes and end of the header, all of which end with this layout."""
+    begin, cut, places = _PREFIX.size + 1, len(layout), [place for place, _, _ in some]
+    texts = b",".join([one[begin : end - cut] for _, one, end in some])
+    try:
+        said = fields.decode(b"[%b]" % texts)
+    except msgspec.MsgspecError as error:
+        raise ValueError(str(error)) from error
+    held = _layout(layout[1:-1])
+    return Alike(places, said, _stacked(held, [one[end:] for _, one, end in some]) if held else {})
+
+
+def _stacked(layout: Layout, each: list[bytes]) -> Snapshot:
+    """The arrays of many values, one row for each."""
+    sizes = [math.prod(shape) * kind.itemsize for _, shape, kind, _, _ in layout]
+    if set(map(len, each)) != {sum(sizes)}:
+        raise ValueError("Some stored bytes are more or fewer than their arrays.")
+    held = np.frombuffer(bytearray().join(each), np.uint8).reshape(len(each), sum(sizes))
+    arrays: Snapshot = {}
+    for (name, shape, kind, offset, _), size in zip(layout, sizes, strict=True):
+        own = held[:, offset : offset + size].view(kind).astype(kind.newbyteorder("="))
+        arrays[name] = own.reshape(len(each), *shape)
     return arrays

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -34,6 +35,24 @@ class EventRow(NamedTuple):
     event_id: str | None  # the caller's own name for a request, unique within a stream
     at: float  # seconds since the epoch
     payload: bytes
+
+
+class EventColumns(NamedTuple):
+    """Consecutive events, column by column."""
+
+    seq: Sequence[int]
+    kind: Sequence[str]
+    round: Sequence[int]
+    event_id: Sequence[str | None]
+    at: Sequence[float]
+    payload: Sequence[bytes]
+
+    def row(self, place: int) -> EventRow:
+        return EventRow._make(column[place] for column in self)
+
+    def part(self, begin: int, end: int) -> EventColumns:
+        """The events from one place on to before another."""
+        return EventColumns._make(column[begin:end] for column in self)
 
 
 class TicketRow(NamedTuple):
@@ -90,8 +109,11 @@ class KeyRow(NamedTuple):
 def event_checksum(event: EventRow) -> int:
     """CRC-32 of everything the row says."""
     seq, kind, round, event_id, at, payload = event
-    words = _unnamed(kind) if event_id is None else f"{kind}\0+{event_id}\0".encode()
-    return zlib.crc32(payload, zlib.crc32(words, zlib.crc32(_STAMP.pack(seq, round, at))))
+    return zlib.crc32(payload, zlib.crc32(_words(kind, event_id), zlib.crc32(_STAMP.pack(seq, round, at))))
+
+
+def _words(kind: str, event_id: str | None) -> bytes:
+    return _unnamed(kind) if event_id is None else f"{kind}\0+{event_id}\0".encode()
 
 
 @lru_cache(maxsize=256)
@@ -103,6 +125,18 @@ def is_intact(event: EventRow, checksum: object) -> bool:
     try:
         return event_checksum(event) == checksum
     except (TypeError, struct.error):  # a damaged column may not even have its type
+        return False
+
+
+def are_intact(events: EventColumns, checksums: tuple[object, ...]) -> bool:
+    """Whether every one of these events is."""
+    seq, kind, round, event_id, at, payload = events
+    named = event_id.count(None) < len(event_id)
+    words = map(_words, kind, event_id) if named else map(_unnamed, kind)
+    try:
+        stamps = map(zlib.crc32, map(_STAMP.pack, seq, round, at))
+        return tuple(map(zlib.crc32, payload, map(zlib.crc32, words, stamps))) == checksums
+    except (TypeError, struct.error):
         return False
 
 

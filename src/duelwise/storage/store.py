@@ -23,7 +23,15 @@ from duelwise.storage.database import (
 from duelwise.storage.keys import Keys
 from duelwise.storage.quick import Quick
 from duelwise.storage.repairing import Repairer, Scanner, SourceEraser
-from duelwise.storage.rows import OPEN_STATES, EventRow, SnapshotRow, StreamRow, TicketRow, snapshot_checksum
+from duelwise.storage.rows import (
+    OPEN_STATES,
+    EventColumns,
+    EventRow,
+    SnapshotRow,
+    StreamRow,
+    TicketRow,
+    snapshot_checksum,
+)
 from duelwise.storage.servers import Servers
 from duelwise.storage.stopped import ending_stopped_holders
 from duelwise.storage.writer import (
@@ -33,7 +41,7 @@ from duelwise.storage.writer import (
     Writer,
     current,
     locked,
-    read_events,
+    read_columns,
     read_tickets,
     write_snapshot,
 )
@@ -242,13 +250,18 @@ class Store:
 
     def events(self, stream_id: int, *, after: int, upto: int) -> Iterator[EventRow]:
         """Events after < seq ≤ upto in order, checked; read in chunks, so a long log fits."""
+        for columns in self.event_columns(stream_id, after=after, upto=upto):
+            yield from map(EventRow, *columns)
+
+    def event_columns(self, stream_id: int, *, after: int, upto: int) -> Iterator[EventColumns]:
+        """The same, column by column of each chunk."""
         while after < upto:
             with self._reading() as connection:
                 chunk = list(
-                    read_events(connection, stream_id, after=after, upto=min(upto, after + READ_CHUNK))
+                    read_columns(connection, stream_id, after=after, upto=min(upto, after + READ_CHUNK))
                 )
             yield from chunk
-            after = chunk[-1].seq
+            after = chunk[-1].seq[-1]
 
     def events_of(self, stream_id: int, kinds: Iterable[str], *, upto: int) -> list[EventRow]:
         """The events of these kinds, in order."""

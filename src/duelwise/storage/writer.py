@@ -17,10 +17,12 @@ from duelwise.storage.quick import Row
 from duelwise.storage.rows import (
     NO_ROUND,
     OPEN_STATES,
+    EventColumns,
     EventRow,
     SnapshotRow,
     StreamRow,
     TicketRow,
+    are_intact,
     event_checksum,
     is_intact,
     snapshot_checksum,
@@ -124,16 +126,33 @@ def checked(row: Iterable[Any]) -> EventRow:
 
 def read_events(connection: Sender, stream_id: int, *, after: int, upto: int) -> Iterator[EventRow]:
     """Events after < seq ≤ upto in order; a damaged or missing one is an error that names it."""
+    for columns in read_columns(connection, stream_id, after=after, upto=upto):
+        yield from map(EventRow, *columns)
+
+
+def read_columns(connection: Sender, stream_id: int, *, after: int, upto: int) -> Iterator[EventColumns]:
+    """The same, many at a time."""
     while after < upto:
         rows = _EVENTS_BETWEEN.all(connection, (stream_id, after, min(upto, after + READ_CHUNK)))
-        for row in rows:
-            event = checked(row)
-            if event.seq != after + 1:
-                raise _missing(after + 1)
-            after = event.seq
-            yield event
         if not rows:
             raise _missing(after + 1)
+        *columns, checksums = zip(*rows, strict=True)
+        events = EventColumns(*columns)
+        if are_intact(events, checksums) and events.seq == tuple(range(after + 1, after + 1 + len(rows))):
+            yield events
+        else:
+            yield from _up_to_damage(rows, after)
+        after = events.seq[-1]
+
+
+def _up_to_damage(rows: Iterable[Iterable[Any]], after: int) -> Iterator[EventColumns]:
+    """One by one, to the error that names the first of these that is damaged, or missing."""
+    for row in rows:
+        event = checked(row)
+        if event.seq != after + 1:
+            raise _missing(after + 1)
+        after = event.seq
+        yield EventColumns._make((value,) for value in event)
 
 
 def _missing(seq: int) -> Damaged:

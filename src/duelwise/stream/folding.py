@@ -9,15 +9,17 @@ import numpy as np
 
 from duelwise.errors import StorageFailure
 from duelwise.learning.core.pending import FREE, Pending
-from duelwise.learning.gathered import Gathered
+from duelwise.learning.gathered import Duels, Gathered
 from duelwise.learning.learned import Learned
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.scaling import Offer, Ranges, Ranging, ScaledLearner
 from duelwise.storage import SnapshotRow, pack, unpack
+from duelwise.storage.rows import EventColumns
 from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
 from duelwise.stream.believing import Believing
 from duelwise.stream.catalogue import Catalogue
 from duelwise.stream.collecting import uncollected
+from duelwise.stream.columns import ODD, Columns, columns_of
 from duelwise.stream.events import (
     OF_ITEMS,
     REWRITING,
@@ -49,6 +51,7 @@ from duelwise.types import Array, Duel, IntArray
 RUN: IntArray = np.zeros(1, dtype=np.int64)  # a stream is one run
 SHARE = "learner."
 KEPT_FROM = 1000  # candidates: what was measured of fewer is not worth keeping
+FEWEST = 16  # plain events that are worth taking together
 BYTES_PER_TICKET = 400  # of an open ticket in the ledger
 
 logger = logging.getLogger("duelwise.stream")
@@ -100,21 +103,65 @@ class Folded:
         """The next event of the log: serve, observe, tell, forget; never choose."""
         self.apply_all((recorded,))
 
-    def apply_all(self, events: Iterable[Recorded]) -> None:
+    def apply_all(self, events: Iterable[Recorded | EventColumns]) -> None:
         """The next events of the log, in order. The learner takes them in one call where it can."""
         try:
-            for recorded in events:
-                self._take(recorded)
+            for some in events:
+                if isinstance(some, EventColumns):
+                    self._take_columns(columns_of(some, self.settings))
+                    continue
+                self._take(some)
                 if self._gathered.is_full:
                     self._learn()
         finally:
             self._learn()
 
+    def _take_columns(self, events: Columns) -> None:
+        """Plain events many at a time, the others one by one."""
+        begin, known, odd = 0, self.left_out, list[int]()
+        while begin < len(events):
+            if begin == 0 or self.left_out is not known:
+                known = self.left_out
+                odd = np.flatnonzero((events.kind == ODD) | known.leaves_out_of(events)).tolist()[::-1]
+            while odd and odd[-1] < begin:
+                odd.pop()
+            some = events.part(begin, odd[-1] if odd else len(events))
+            plain, states = self.ledger.plain_steps(
+                some, partly_known=self._partly_known, votes_first=not known.single_votes
+            )
+            if plain >= FEWEST and self.on_learned is None:
+                self._take_plain(some.part(0, plain), states)
+            else:
+                for place in range(begin, begin + plain):
+                    self._take(events.recorded(place))
+            begin += plain
+            if begin < len(events):
+                self._take(events.recorded(begin))
+                begin += 1
+
+    def _take_plain(self, events: Columns, states: dict[int, str]) -> None:
+        """Plain events that lead to these states: what `_take` does, for all of them at once."""
+        if events.rows.seq[0] != self.seq + 1:
+            raise _out_of_order(events.rows.seq[0], self.seq)
+        self._learn()
+        first, asked, sides = self.ledger.rounds, events.asked, self._sides
+        x = sides.shown(asked.x, swapped=asked.swapped)
+        offers = zip(sides.unshown(asked.bounds), asked.bounded.tolist(), strict=True)
+        duels = Duels(
+            asked.arms, x, asked.predicted, asked.y, asked.at_once,
+            [bounds if bounded else None for bounds, bounded in offers],
+        )  # fmt: skip
+        left = self.ledger.take_all(events, states)
+        self.duels.take_all(first, x, events)
+        learned = self.inputs.fold(Gathered.of(events.kind, events.round, duels, events.y, events.outcome))
+        self.ledger.learned_all(learned.round.tolist(), learned.weight.tolist())
+        self.believing.take(*self.duels.learn_all(learned.round))
+        self.duels.keep(left, events)
+        self.seq = events.rows.seq[-1]
+
     def _take(self, recorded: Recorded) -> None:
         if recorded.seq != self.seq + 1:
-            raise StorageFailure(
-                f"Event {recorded.seq} follows event {self.seq}; events are folded in order."
-            )
+            raise _out_of_order(recorded.seq, self.seq)
         event = recorded.event
         before = self.ledger.take(recorded)
         if isinstance(event, Asked):
@@ -225,7 +272,7 @@ class Folded:
 
     def _close_if_told(self, round: int) -> None:
         """A duel whose ticket is told waits for no vote, though some of its votes were left out."""
-        if self.left_out.votes or self.left_out.sources or self.left_out.distrusted:
+        if self.left_out.single_votes:
             self._learn()
             if self.learner.waits(0, round):
                 self.inputs.forget(0, round)
@@ -251,8 +298,9 @@ class Folded:
 
     def _note(self, learned: Learned) -> None:
         votes: list[LearnedVote] = []
-        for round, weight in zip(learned.round.tolist(), learned.weight.tolist(), strict=True):
-            self.ledger.learned(round, weight)
+        rounds, weights = learned.round.tolist(), learned.weight.tolist()
+        self.ledger.learned_all(rounds, weights)
+        for round, weight in zip(rounds, weights, strict=True):
             vote = self.duels.learn(round, weight)
             if vote is not None:
                 votes.append(vote)
@@ -294,6 +342,10 @@ class Folded:
                 self.catalogue.take(recorded.event)
 
 
+def _out_of_order(seq: int, before: int) -> StorageFailure:
+    return StorageFailure(f"Event {seq} follows event {before}; events are folded in order.")
+
+
 def partly_known(pending: Pending) -> set[int]:
     """Rounds of run 0 of whose context some is known, and some is not."""
     unknown = np.isnan(pending.y[0]).any(axis=(1, 2)) & (pending.round[0] != FREE)
@@ -306,19 +358,21 @@ def fold(settings: StreamSettings, log: Log, *, upto: int) -> Folded:
     The last rebuild in it says which retracted votes are left out.
     """
     rewriting = list(log.of_kinds(REWRITING, upto=upto))
-    rebuilt = [r.event.upto for r in rewriting if isinstance(r.event, Rebuilt)]
-    return _folded_without(settings, log, retracted_upto=rebuilt[-1] if rebuilt else 0, upto=upto)
+    rebuilt = [0, *(r.event.upto for r in rewriting if isinstance(r.event, Rebuilt))]
+    return _folded_without(settings, log, (r for r in rewriting if r.seq <= rebuilt[-1]), upto=upto)
 
 
 def rebuild(settings: StreamSettings, log: Log, *, upto: int) -> Folded:
     """The state after event `upto` had no vote retracted by then ever been told."""
-    return _folded_without(settings, log, retracted_upto=upto, upto=upto)
+    return _folded_without(settings, log, log.of_kinds(REWRITING, upto=upto), upto=upto)
 
 
-def _folded_without(settings: StreamSettings, log: Log, *, retracted_upto: int, upto: int) -> Folded:
-    folded = Folded(settings, leaving_out=left_out(log.of_kinds(REWRITING, upto=retracted_upto)))
+def _folded_without(
+    settings: StreamSettings, log: Log, rewriting: Iterable[Recorded], *, upto: int
+) -> Folded:
+    folded = Folded(settings, leaving_out=left_out(rewriting))
     with uncollected():
-        folded.apply_all(watched(log.events(after=0, upto=upto), upto=upto))
+        folded.apply_all(watched(log.chunks(after=0, upto=upto), upto=upto))
     return folded
 
 
@@ -332,15 +386,20 @@ def caught_up(folded: Folded, log: Log, *, upto: int) -> Folded:
     """The state after event `upto`; a new one where a rebuild replaced the learner."""
     if folded.seq == upto:
         return folded
-    events = watched(log.events(after=folded.seq, upto=upto), upto=upto)
+    events = watched(log.chunks(after=folded.seq, upto=upto), upto=upto)
     rebuilt: list[int] = []
 
-    def up_to_a_rebuild() -> Iterator[Recorded]:
-        for recorded in events:
-            if isinstance(recorded.event, Rebuilt):
-                rebuilt.append(recorded.seq)
+    def up_to_a_rebuild() -> Iterator[Recorded | EventColumns]:
+        for some in events:
+            if isinstance(some, EventColumns) and "rebuilt" in some.kind:
+                place = some.kind.index("rebuilt")
+                rebuilt.append(some.seq[place])
+                yield some.part(0, place)
                 return
-            yield recorded
+            if isinstance(some, Recorded) and isinstance(some.event, Rebuilt):
+                rebuilt.append(some.seq)
+                return
+            yield some
 
     folded.apply_all(up_to_a_rebuild())
     return _past_rebuild(folded.settings, log, seq=rebuilt[0], upto=upto) if rebuilt else folded

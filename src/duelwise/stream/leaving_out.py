@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, cast
 
+import numpy as np
+
+from duelwise.learning.core.sequence import HEARING
 from duelwise.storage import JSON
+from duelwise.stream.columns import Columns
 from duelwise.stream.events import (
     Recorded,
     Retracted,
@@ -14,6 +18,7 @@ from duelwise.stream.events import (
     SourcesWeighed,
     Told,
 )
+from duelwise.types import BoolArray
 
 
 class LeftOut(NamedTuple):
@@ -31,6 +36,23 @@ class LeftOut(NamedTuple):
         if told.round in self.rounds or seq in self.votes:
             return True
         return told.source in self.sources or told.source in self.distrusted
+
+    @property
+    def single_votes(self) -> bool:
+        """Whether a duel may stay without some of its votes."""
+        return bool(self.votes or self.sources or self.distrusted)
+
+    def leaves_out_of(self, events: Columns) -> BoolArray:
+        """(n,) which of these events are of a duel that is left out, or a vote that does not count."""
+        found: BoolArray = np.zeros(len(events), dtype=np.bool_)
+        if not self.rounds.isdisjoint(events.round.tolist()):
+            found |= [round in self.rounds for round in events.round.tolist()]
+        if not self.votes.isdisjoint(events.rows.seq):
+            found |= [seq in self.votes for seq in events.rows.seq]
+        sources = self.sources | self.distrusted
+        if not sources.isdisjoint(events.source):
+            found[events.kind == HEARING] |= [source in sources for source in events.source]
+        return found
 
     def after(self, recorded: Recorded) -> LeftOut:
         """Once a source is held back or released: votes before it wait for a rebuild."""

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
+from itertools import islice
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from duelwise.errors import Damaged
+from duelwise.learning.core.sequence import HEARING, SERVING
 from duelwise.storage import JSON
 from duelwise.storage.rows import OPEN_STATES
+from duelwise.stream.columns import ODD, Columns
 from duelwise.stream.events import (
     Asked,
     ClockConfirmed,
@@ -22,9 +27,17 @@ from duelwise.stream.events import (
     Told,
     kind_of,
 )
-from duelwise.stream.lifecycle import STATES, STEPS, transition, winner_of
+from duelwise.stream.lifecycle import (
+    FIRST,
+    ON_CONTEXT,
+    ON_VOTE,
+    STATES,
+    STEPS,
+    transition,
+    winner_of,
+)
 from duelwise.stream.log_time import LogTime
-from duelwise.types import IntArray, Snapshot
+from duelwise.types import Array, IntArray, Snapshot
 
 LONGEST_RETRACTION = 60.0  # seconds between two parts of one; after it nobody is waited for
 WEIGHT_BINS = 20  # of equal width over (0, 1]
@@ -140,6 +153,83 @@ class Ledger:
             return self._move(event.round, state, heard=-1)
         return self._move(event.round, state)
 
+    def plain_steps(
+        self, events: Columns, *, partly_known: Set[int], votes_first: bool
+    ) -> tuple[int, dict[int, str]]:
+        """How many events from the first on are plain steps of tickets that want one vote.
+
+        Beside it the states that they lead to, by round; nothing is counted yet. Not plain are events of
+        duels whose context is `partly_known`, and a context after its vote unless votes may come first.
+        """
+        states: dict[int, str] = {}
+        next_round, firsts = self.rounds, map(FIRST.__getitem__, events.asked.at_once.tolist())
+        on_context = ON_CONTEXT if votes_first else {"asked": ON_CONTEXT["asked"]}
+        for place, (kind, round) in enumerate(zip(events.kind.tolist(), events.round.tolist(), strict=True)):
+            if kind == SERVING:
+                after = next(firsts) if round == next_round else None
+                next_round += 1
+            elif kind == ODD:
+                after = None
+            else:
+                life = ON_VOTE if kind == HEARING else on_context
+                after = life.get(states[round] if round in states else self._single(round, partly_known))
+            if after is None:
+                return place, states
+            states[round] = after
+        return len(events), states
+
+    def _single(self, round: int, partly_known: Set[int]) -> str:
+        """The state of an open ticket that wants one vote, and has all of its context or none."""
+        ticket = self.waiting.get(round)
+        return "" if ticket is None or ticket.wanted > 1 or round in partly_known else ticket.state
+
+    def take_all(self, events: Columns, states: Mapping[int, str]) -> dict[int, str]:
+        """Count plain events that lead to these states, as `take` would one after another.
+
+        Returns the states of tickets that were open before or still are.
+        """
+        first, asked = self.rounds, events.asked
+        self.time.take_all(events.rows.at)
+        at, told = np.array(events.rows.at), events.kind == HEARING
+        asked_at = at[events.kind == SERVING]
+        self.rounds += len(asked_at)
+        self.first_on_left += len(asked_at) - int(asked.swapped.sum())
+        self.fallbacks += int(asked.fallback.sum())
+        self._told_all(events, first, at[told], asked_at)
+        for state, count in Counter(states.values()).items():
+            self.counts[state] += count
+        left: dict[int, str] = {k: state for k, state in states.items() if k < first or state in OPEN_STATES}
+        for round, state in left.items():
+            before, place = self.waiting.get(round), round - first
+            if before is not None:
+                self.counts[before.state] -= 1
+            if state not in OPEN_STATES:
+                del self.waiting[round]
+            elif before is not None:
+                self.waiting[round] = before._replace(state=state, heard=int(state == "voted"))
+            else:
+                moment, swapped = float(asked_at[place]), bool(asked.swapped[place])
+                self.waiting[round] = Waiting(moment, swapped, state, heard=int(state == "voted"))
+        return left
+
+    def _told_all(self, events: Columns, first: int, at: Array, asked_at: Array) -> None:
+        """Votes that came at (v,), of duels that were asked before round `first` or asked_at (a,)."""
+        rounds = events.round[events.kind == HEARING]
+        began, swapped = np.empty(len(rounds)), np.empty(len(rounds), dtype=np.bool_)
+        now = rounds >= first
+        began[now], swapped[now] = asked_at[rounds[now] - first], events.asked.swapped[rounds[now] - first]
+        tickets = [self.waiting[round] for round in rounds[~now].tolist()]
+        began[~now], swapped[~now] = [t.asked_at for t in tickets], [t.swapped for t in tickets]
+        bins = list(map(_delay_bin, (at - began).tolist()))
+        self.delays += np.bincount(bins, minlength=DELAY_BINS)
+        for (outcome, is_swapped), count in Counter(
+            zip(events.outcome.tolist(), swapped.tolist(), strict=True)
+        ).items():
+            self.wins[winner_of(outcome, swapped=is_swapped)] += count
+        for round, source in zip(rounds.tolist(), events.source, strict=True):
+            if source is not None:
+                self.voted_sources.setdefault(round, []).append(source)
+
     def _take_note(self, event: Event, at: float) -> None:
         """Events that are no step in a ticket's life."""
         if isinstance(event, Rebuilt):
@@ -160,20 +250,44 @@ class Ledger:
 
     def learned(self, round: int, weight: float) -> None:
         """A vote of this round moved the estimate, and counted this much."""
+        self.learned_all((round,), (weight,))
+
+    def learned_all(self, rounds: Sequence[int], weights: Sequence[float]) -> None:
+        """The same of several votes, in their order."""
+        sources: Sequence[str | None] = [None] * len(rounds)
+        if self.voted_sources:
+            sources = [self._next_source(round) for round in rounds]
+        lowest = self.lowest[-1].weight if len(self.lowest) == LOWEST_KEPT else math.inf
+        low = [LowVote(*vote) for vote in zip(weights, rounds, sources, strict=True) if vote[0] < lowest]
+        if low:  # among equal weights the earlier vote stands first
+            self.lowest = sorted([*self.lowest, *low], key=lambda low: low.weight)[:LOWEST_KEPT]
+        bins = [min(int(weight * WEIGHT_BINS), WEIGHT_BINS - 1) for weight in weights]
+        for bin in set(bins):
+            self.weights[bin] += bins.count(bin)
+        self._show_weights(rounds, weights)
+        for source, weight in zip(sources, weights, strict=True):
+            if source is not None:
+                self._credit(source, weight)
+
+    def _show_weights(self, rounds: Sequence[int], weights: Sequence[float]) -> None:
+        """Keep the weights of the duels learned last; one that is here already keeps its place."""
+        shown, fresh = self.weights_of, dict(zip(rounds, weights, strict=True))
+        if len(fresh) > 1 and len(fresh) == len(rounds) and shown.keys().isdisjoint(fresh):
+            both = shown | fresh
+            self.weights_of = dict(islice(both.items(), max(0, len(both) - WEIGHTS_KEPT), None))
+            return
+        for round, weight in zip(rounds, weights, strict=True):
+            shown[round] = weight
+            if len(shown) > WEIGHTS_KEPT:
+                del shown[next(iter(shown))]
+
+    def _next_source(self, round: int) -> str | None:
+        """The source of the oldest vote of a round that was not learned from yet."""
         sources = self.voted_sources.get(round)
         source = sources.pop(0) if sources else None
         if not sources:
             self.voted_sources.pop(round, None)
-        self.weights[min(int(weight * WEIGHT_BINS), WEIGHT_BINS - 1)] += 1
-        if len(self.lowest) < LOWEST_KEPT or weight < self.lowest[-1].weight:
-            # Among equal weights the earlier vote stands first.
-            kept = sorted([*self.lowest, LowVote(weight, round, source)], key=lambda low: low.weight)
-            self.lowest = kept[:LOWEST_KEPT]
-        self.weights_of[round] = weight
-        if len(self.weights_of) > WEIGHTS_KEPT:
-            del self.weights_of[next(iter(self.weights_of))]
-        if source is not None:
-            self._credit(source, weight)
+        return source
 
     def _move(self, round: int, state: str, *, heard: int = 0) -> str:
         """An open ticket keeps its place: the first is the one asked first. `heard`: votes more by now."""
@@ -268,8 +382,9 @@ def renamed_source(fields: dict[str, JSON], source: str, other: str) -> dict[str
 
 
 def _delay_bin(seconds: float) -> int:
-    doublings = math.log2(max(seconds, DELAY_FLOOR) / DELAY_FLOOR)
-    return min(int(doublings * DELAY_BINS_PER_DOUBLING), DELAY_BINS - 1)
+    if seconds <= DELAY_FLOOR:
+        return 0
+    return min(int(math.log2(seconds / DELAY_FLOOR) * DELAY_BINS_PER_DOUBLING), DELAY_BINS - 1)
 
 
 def delay_quantile(delays: IntArray, share: float) -> float | None:

@@ -37,6 +37,13 @@ _LIFE: dict[type[Event], dict[str, State]] = {
 STEPS = frozenset(_LIFE)
 """The events that are a step in some ticket's life."""
 
+FIRST: dict[bool, State] = {False: "asked", True: "observed"}
+"""The state of a new ticket, by whether all of its context is known at once."""
+
+ON_CONTEXT: dict[str, State] = _LIFE[Observed]
+ON_VOTE: dict[str, State] = _LIFE[Told]
+"""What a whole context leads to, and the only vote: the states it may meet → what it leaves."""
+
 
 class Ticket(Protocol):
     """What the next step of a ticket depends on."""
@@ -61,7 +68,7 @@ def transition(ticket: Ticket | None, event: Event) -> State | None:
     if ticket is None:
         if not isinstance(event, Asked):
             return None
-        return "asked" if event.y is None else "observed"
+        return FIRST[event.y is not None]
     life = LATE_CONTEXT if isinstance(event, Observed) and event.x is not None else _LIFE[type(event)]
     after = life.get(ticket.state)
     if after is not None and _is_a_part(ticket, event):

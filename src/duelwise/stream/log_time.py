@@ -7,6 +7,8 @@ after it is back; one whose clock was wrong for a moment closes nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 HOUR = 3600.0
 DAY = 24 * HOUR
 
@@ -28,6 +30,16 @@ class LogTime:
             self.doubted = at
         elif at - self.doubted >= HOUR:
             self.believed, self.doubted = at, None
+
+    def take_all(self, at: Sequence[float]) -> None:
+        """The times of the next events: nearly always all lie within a day."""
+        self.take(at[0])
+        believed = self.believed
+        if believed is not None and max(*at, believed) - min(*at, believed) <= DAY:
+            self.believed, self.doubted = max(*at, believed), None
+        else:
+            for one in at[1:]:
+                self.take(one)
 
     def confirm(self, at: float) -> None:
         """An operator says that this is the time."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from duelwise.storage import SnapshotRow, Store
+from duelwise.storage.rows import EventColumns
 from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
 from duelwise.stream.events import Recorded, decode, kind_of
 
@@ -14,6 +15,10 @@ class Log(Protocol):
     """A log to fold, wherever it is kept."""
 
     def events(self, *, after: int, upto: int) -> Iterable[Recorded]: ...
+
+    def chunks(self, *, after: int, upto: int) -> Iterable[Recorded | EventColumns]:
+        """The same events for a fold, many at a time where they are still to be read."""
+        ...
 
     def of_kinds(self, kinds: Sequence[str], *, upto: int) -> Iterable[Recorded]:
         """Only events of these kinds, in order."""
@@ -30,6 +35,9 @@ class StoredLog:
 
     def events(self, *, after: int, upto: int) -> Iterator[Recorded]:
         return map(decode, self._store.events(self._id, after=after, upto=upto))
+
+    def chunks(self, *, after: int, upto: int) -> Iterator[EventColumns]:
+        return self._store.event_columns(self._id, after=after, upto=upto)
 
     def of_kinds(self, kinds: Sequence[str], *, upto: int) -> Iterator[Recorded]:
         return map(decode, self._store.events_of(self._id, kinds, upto=upto))
@@ -50,6 +58,9 @@ class RecordedLog:
 
     def events(self, *, after: int, upto: int) -> Iterable[Recorded]:
         return self._recorded[after:upto]
+
+    def chunks(self, *, after: int, upto: int) -> Iterable[Recorded]:
+        return self.events(after=after, upto=upto)
 
     def of_kinds(self, kinds: Sequence[str], *, upto: int) -> Iterable[Recorded]:
         return [r for r in self._recorded[:upto] if kind_of(r.event) in kinds]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Mapping
+from itertools import compress, islice
 from typing import NamedTuple, cast
 
 import numpy as np
 
+from duelwise.learning.core.sequence import HEARING, OBSERVING
 from duelwise.storage import JSON
+from duelwise.storage.rows import OPEN_STATES
+from duelwise.stream.columns import Columns
 from duelwise.stream.events import Asked
 from duelwise.stream.settings import StreamSettings
-from duelwise.types import Array, Snapshot
+from duelwise.types import Array, IntArray, Snapshot
 
 SHARE = "duels."
 
@@ -41,6 +45,9 @@ class OpenDuels:
         self._dim, self._sides = settings.model_dim, settings.sides
         self._z: dict[int, Array] = {}
         self._heard: dict[int, list[Heard]] = {}
+        # z and outcome of duels that were asked together, from round `_first` on, and votes on earlier ones.
+        self._first, self._asked, self._outcome = 0, np.empty((0, 2, self._dim)), np.empty(0)
+        self._told: dict[int, float] = {}
 
     def ask(self, asked: Asked) -> None:
         y = asked.predicted if asked.y is None else asked.y
@@ -67,6 +74,49 @@ class OpenDuels:
             return None
         vote, z = waiting.pop(0), self._z[round]
         return LearnedVote(round, z[0] - z[1], vote.outcome, vote.source, vote.at, weight)
+
+    def take_all(self, first: int, x: Array, events: Columns) -> None:
+        """Plain events, whose first duel has this round: x (a, 2, dx) as shown. Until `keep` ends it."""
+        asked, dx = events.asked, x.shape[2]
+        y = np.where(asked.at_once[:, None, None], asked.y, asked.predicted)
+        self._first, self._asked = first, np.concatenate((x, y), axis=2)
+        seen = events.round[events.kind == OBSERVING]
+        now = seen >= first
+        self._asked[seen[now] - first, :, dx:] = events.y[now]
+        for round, known in zip(seen[~now].tolist(), events.y[~now], strict=True):
+            self.observe(round, known)
+        told = events.round[events.kind == HEARING]
+        now = told >= first
+        self._outcome = np.empty(len(x))
+        self._outcome[told[now] - first] = events.outcome[now]
+        self._told = dict(zip(told[~now].tolist(), events.outcome[~now].tolist(), strict=True))
+
+    def learn_all(self, rounds: IntArray) -> tuple[Array, Array]:
+        """Δz (m, d) and outcome (m,) of the votes of these rounds (m,)."""
+        now, dz, outcome = rounds >= self._first, np.empty((len(rounds), self._dim)), np.empty(len(rounds))
+        pairs = self._asked[rounds[now] - self._first]
+        dz[now], outcome[now] = pairs[:, 0] - pairs[:, 1], self._outcome[rounds[now] - self._first]
+        for place in np.flatnonzero(~now).tolist():
+            round = int(rounds[place])
+            z, told = self._z[round], self._told.get(round)
+            dz[place], outcome[place] = z[0] - z[1], self._heard[round][0].outcome if told is None else told
+        return dz, outcome
+
+    def keep(self, left: Mapping[int, str], events: Columns) -> None:
+        """Of the duels of these rounds those whose state is open; of those asked together no others."""
+        for round, state in left.items():
+            if state not in OPEN_STATES:
+                self.close(round)
+            elif round >= self._first:
+                self._z[round] = self._asked[round - self._first].copy()
+        if "voted" in left.values():
+            at = compress(events.rows.at, (events.kind == HEARING).tolist())
+            told = events.round[events.kind == HEARING].tolist()
+            votes = map(Heard, events.outcome.tolist(), events.source, at)
+            for round, vote in zip(told, votes, strict=True):
+                if left.get(round) == "voted":
+                    self._heard[round] = [vote]
+        self._asked, self._told = self._asked[:0], {}
 
     def close(self, round: int) -> None:
         """Nothing is waited for any more."""

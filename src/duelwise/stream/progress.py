@@ -7,8 +7,12 @@ import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TypeVar
 
+from duelwise.storage.rows import EventColumns
 from duelwise.stream.events import Recorded
+
+T = TypeVar("T", bound=Recorded | EventColumns)
 
 LOOK_EVERY = 1000  # events between two looks at the time
 SAY_SECONDS = 5.0  # between two lines of the program's log
@@ -35,14 +39,16 @@ class Progress:
 _SHOWN: ContextVar[Progress | None] = ContextVar("duelwise_progress", default=None)
 
 
-def watched(events: Iterable[Recorded], *, upto: int) -> Iterator[Recorded]:
+def watched(chunks: Iterable[T], *, upto: int) -> Iterator[T]:
     """The same events, counted on their way; a fold that takes long says so in the program's log."""
-    shown, said = _SHOWN.get(), time.monotonic()
-    for recorded in events:
-        yield recorded
-        if recorded.seq % LOOK_EVERY == 0:
+    shown, said, looked = _SHOWN.get(), time.monotonic(), 0
+    for chunk in chunks:
+        yield chunk
+        seq = chunk.seq[-1] if isinstance(chunk, EventColumns) else chunk.seq
+        if seq // LOOK_EVERY > looked:
+            looked = seq // LOOK_EVERY
             if shown is not None:
-                shown.share = recorded.seq / upto
+                shown.share = seq / upto
             if time.monotonic() - said > SAY_SECONDS:
                 said = time.monotonic()
-                log.info("folded %d of %d events", recorded.seq, upto)
+                log.info("folded %d of %d events", seq, upto)

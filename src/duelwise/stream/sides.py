@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from duelwise.types import Array
+from duelwise.types import Array, BoolArray
 
 LEFT, RIGHT = 0.5, -0.5
 
@@ -23,8 +23,8 @@ class Sides(Protocol):
 
     columns: int  # that it has before the features
 
-    def shown(self, x: Array, *, swapped: bool) -> Array:
-        """x (2, dx) of a pair on screen; `swapped`: the first is on the right."""
+    def shown(self, x: Array, *, swapped: bool | BoolArray) -> Array:
+        """x (..., 2, dx) of pairs on screen; `swapped` (...): the first is on the right."""
         ...
 
     def unshown(self, x: Array) -> Array:
@@ -37,7 +37,7 @@ class NoSides:
 
     columns = 0
 
-    def shown(self, x: Array, *, swapped: bool) -> Array:
+    def shown(self, x: Array, *, swapped: bool | BoolArray) -> Array:
         return x
 
     def unshown(self, x: Array) -> Array:
@@ -49,9 +49,9 @@ class WithSides:
 
     columns = 1
 
-    def shown(self, x: Array, *, swapped: bool) -> Array:
-        side = [RIGHT, LEFT] if swapped else [LEFT, RIGHT]
-        return np.column_stack((side, x))
+    def shown(self, x: Array, *, swapped: bool | BoolArray) -> Array:
+        first = np.where(swapped, RIGHT, LEFT)
+        return np.concatenate((np.stack((first, -first), axis=-1)[..., None], x), axis=-1)
 
     def unshown(self, x: Array) -> Array:
         return np.concatenate((np.zeros((*x.shape[:-1], 1)), x), axis=-1)

@@ -13,6 +13,7 @@ compiled code must not give them to Python.
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -74,11 +75,11 @@ class Handle:
 def _lay_out(value: Any, words: list[int]) -> types.Type:
     """Append the words of a value; returns its type in compiled code."""
     if isinstance(value, np.ndarray):
-        words += [value.ctypes.data, value.size, *value.shape, *value.strides]
-        layout = "C" if value.flags.c_contiguous else "A"
-        return types.Array(from_dtype(value.dtype), value.ndim, layout, readonly=not value.flags.writeable)
+        words += [value.__array_interface__["data"][0], value.size, *value.shape, *value.strides]
+        flags = value.flags
+        return _array_type(value.dtype, value.ndim, flags.c_contiguous, flags.writeable)
     if hasattr(value, "_fields"):
-        return Reference(type(value), tuple([_lay_out(field, words) for field in value]))
+        return _reference_type(type(value), tuple([_lay_out(field, words) for field in value]))
     if isinstance(value, bool | np.bool_):
         words.append(int(value))
         return types.boolean
@@ -91,6 +92,14 @@ def _lay_out(value: Any, words: list[int]) -> types.Type:
     raise InvalidInput(
         f"A state holds {value!r}, of type {type(value).__name__}. Expected arrays, numbers and named tuples."
     )
+
+
+@lru_cache(maxsize=1024)  # numba makes a type slowly, and looks then whether it has it already
+def _array_type(dtype: Any, ndim: int, contiguous: bool, writeable: bool) -> types.Type:
+    return types.Array(from_dtype(dtype), ndim, "C" if contiguous else "A", readonly=not writeable)
+
+
+_reference_type = lru_cache(maxsize=1024)(Reference)
 
 
 @register_model(Reference)

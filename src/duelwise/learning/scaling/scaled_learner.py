@@ -205,9 +205,13 @@ class ScaledLearner:
 
     def _remember(self, gathered: Gathered) -> None:
         """What a wider range will be judged by: only the latest is kept."""
-        held, contexts = gathered.events, int(gathered.events.counts[2])
-        for row, offered in enumerate(gathered.offers):
-            self._recent_offers.append((held.x[row].copy() if offered is None else offered)[None])
+        held, contexts, duels = gathered.events, int(gathered.events.counts[2]), len(gathered.offers)
+        latest = slice(max(0, duels - RECENT), duels)
+        offers = held.x[latest].copy()
+        for row, offered in enumerate(gathered.offers[latest]):
+            if offered is not None:
+                offers[row] = offered
+        self._recent_offers.extend(offers[:, None])
         if self.post_dim:
             self._recent_contexts.extend(held.y[max(0, contexts - RECENT) : contexts, None].copy())
 
