@@ -1,8 +1,8 @@
 """How fast the library is, as ratios taken in this run.
 
-    python -m benchmarks [--repeats 3] [--json FILE] [--page docs/performance.md] [--only WORD ...]
+    python -m benchmarks [--part laboratory|live] [--repeats 3] [--json FILE] [--page docs/performance.md]
 
-`--page` writes the table into a page, between the marks that stand there.
+`--page` writes the tables into a page, between the marks that stand there.
 
 Literal: benchmarks/literal.py, Algorithm 1 as written, one thread, one run after another. Its
 runs with the paper's network are timed on one run and counted ten times.
@@ -14,6 +14,7 @@ import argparse
 import json
 import platform
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numba
@@ -25,7 +26,7 @@ from rich.table import Table
 from benchmarks import laboratory, live, wide
 from benchmarks.timing import Row, write_between_marks
 
-ROWS = {
+LABORATORY = {
     "linear": laboratory.linear,
     "spline": laboratory.spline,
     "mlp": laboratory.network,
@@ -34,10 +35,13 @@ ROWS = {
     "dimension": laboratory.dimension,
     "monitors": laboratory.monitors_on,
     "monitors-off": laboratory.monitors_off,
+}
+LIVE = {
     "mabwiser": live.against_mabwiser,
     "vowpal": live.against_vowpal_wabbit,
     **wide.rows(),
 }
+PARTS = ("laboratory", "live")
 
 
 def main() -> None:
@@ -47,7 +51,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", type=Path, default=None)
     parser.add_argument("--page", type=Path, default=None)
-    parser.add_argument("--only", nargs="*", choices=ROWS, default=list(ROWS))
+    parser.add_argument("--part", choices=PARTS, help="only this one")
     options = parser.parse_args()
     torch.set_num_threads(1)
     console = Console()
@@ -56,11 +60,34 @@ def main() -> None:
     console.print(
         f"Loading or compiling the kernels took {time.perf_counter() - begun:.1f} s; not counted below."
     )
+    content: dict[str, object] = {"machine": _machine()}
+    if options.part != "live":
+        rows = _measured(LABORATORY, options.repeats, console)
+        notes, more = _notes()
+        console.print("\n".join(notes))
+        content |= {"rows": [row.plain() for row in rows], **more}
+        if options.page is not None:
+            write_between_marks(options.page, "bench", _text(rows, notes))
+    if options.part != "laboratory":
+        rows = _measured(LIVE, options.repeats, console)
+        content["live"] = [row.plain() for row in rows]
+        if options.page is not None:
+            write_between_marks(options.page, "live", _text(rows, []))
+    if options.json is not None:
+        options.json.write_text(json.dumps(content, indent=1))
+
+
+def _measured(named: Mapping[str, Callable[[int], Row]], repeats: int, console: Console) -> list[Row]:
     rows: list[Row] = []
-    for name in options.only:
-        rows.append(ROWS[name](options.repeats))
+    for name, measure in named.items():
+        rows.append(measure(repeats))
         console.print(f"{name}: {rows[-1].ratio:.3g}")
     console.print(_table(rows))
+    return rows
+
+
+def _notes() -> tuple[list[str], dict[str, float]]:
+    """What else is asked of the laboratory, in words and as numbers."""
     memory, same, network = (
         laboratory.peak_memory("dim=90"),
         laboratory.agreement(),
@@ -73,14 +100,7 @@ def main() -> None:
         f"Mean regret of ten runs with the paper's network: literal {network.literal:.0f}, library "
         f"{network.library:.0f}, {network.standard_errors:.1f} standard errors apart (asked: two).",
     ]
-    console.print("\n".join(notes))
-    if options.json is not None:
-        content = {"machine": _machine(), "rows": [row.plain() for row in rows], "peak_memory_mb": memory}
-        options.json.write_text(
-            json.dumps(content | {"same_pairs": same.pairs, "theta": same.theta}, indent=1)
-        )
-    if options.page is not None:
-        _write_page(options.page, rows, notes)
+    return notes, {"peak_memory_mb": memory, "same_pairs": same.pairs, "theta": same.theta}
 
 
 def _machine() -> str:
@@ -88,16 +108,15 @@ def _machine() -> str:
     return f"{platform.machine()}, {cores} cores, Python {python}, NumPy {np.__version__}"
 
 
-def _write_page(page: Path, rows: list[Row], notes: list[str]) -> None:
-    """Put the table where the page has its marks."""
+def _text(rows: list[Row], notes: list[str]) -> str:
+    """A table for a page, and what stands below it."""
     head = "| work | against | asked | measured | spread | ours | theirs |\n|---|---|---|---|---|---|---|\n"
     lines = [
         f"| {r.work} | {r.against} | {r.asked} | {r.ratio:.3g}× | {r.low:.3g} to {r.high:.3g} "
         f"| {r.ours} | {r.theirs} |\n"
         for r in rows
     ]
-    table = head + "".join(lines) + "\n" + "".join(f"- {note}\n" for note in notes) + f"- {_machine()}\n"
-    write_between_marks(page, "bench", table)
+    return head + "".join(lines) + "\n" + "".join(f"- {note}\n" for note in notes) + f"- {_machine()}\n"
 
 
 def _table(rows: list[Row]) -> Table:
