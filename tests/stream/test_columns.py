@@ -17,7 +17,9 @@ from duelwise.storage import open_store, pack, unpack
 from duelwise.storage.codec import MOST_LAYOUTS, unpack_together
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.columns import ODD, columns_of
+from duelwise.stream.events import REWRITING
 from duelwise.stream.folding import Folded, fold, rebuild
+from duelwise.stream.leaving_out import left_out
 from duelwise.stream.ledger import WEIGHTS_KEPT, Ledger
 from duelwise.stream.log_time import DAY, HOUR, LogTime
 from duelwise.stream.logs import RecordedLog, StoredLog
@@ -72,12 +74,16 @@ def test_a_stored_log_folds_to_what_its_events_fold_to_one_by_one(kind: str, tmp
     lived(f"sqlite:///{tmp_path}/duels.db", settings)
     with closing(open_store(f"sqlite:///{tmp_path}/duels.db")) as store:
         head, stored = store.stream("log").head, StoredLog(store, 1)
-        singly = RecordedLog(stored.events(after=0, upto=head))
+        together = RecordedLog(stored.events(after=0, upto=head))
         for upto in (head // 3, head - 1, head):
             state = fold(settings, stored, upto=upto).snapshot().payload
-            assert state == fold(settings, singly, upto=upto).snapshot().payload
+            assert state == fold(settings, together, upto=upto).snapshot().payload
         state = rebuild(settings, stored, upto=head).snapshot().payload
-        assert state == rebuild(settings, singly, upto=head).snapshot().payload
+        assert state == rebuild(settings, together, upto=head).snapshot().payload
+        singly = Folded(settings, leaving_out=left_out(stored.of_kinds(REWRITING, upto=head)))
+        for recorded in together.events(after=0, upto=head):
+            singly.apply(recorded)
+        assert state == singly.snapshot().payload
 
 
 def test_most_events_are_plain_and_those_that_cannot_be_read_are_odd(tmp_path: Path) -> None:
@@ -159,3 +165,32 @@ def test_many_weights_are_kept_as_each_by_itself() -> None:
     assert list(one.weights_of.items()) == list(other.weights_of.items())
     assert one.lowest == other.lowest
     assert one.weights.tolist() == other.weights.tolist()
+
+
+def test_a_vote_that_is_retracted_soon_stays_in_the_counts_of_its_source(tmp_path: Path) -> None:
+    settings = StreamSettings(context_dim=3, post_dim=0)
+    with DecisionStream.create(f"sqlite:///{tmp_path}/duels.db", "log", settings) as stream:
+        ticket = stream.ask(np.eye(3)).ticket
+        stream.tell(ticket, "left", source="one")
+        stream.retract(ticket)
+    with closing(open_store(f"sqlite:///{tmp_path}/duels.db")) as store:
+        events = RecordedLog(StoredLog(store, 1).events(after=0, upto=store.stream("log").head))
+    upto = next(one.seq for one in events.of_kinds(("retracted",), upto=events.head))
+    state = fold(settings, events, upto=upto)
+    assert state.ledger.sources.keys() == {"one"}
+    each = Folded(settings)
+    for recorded in events.events(after=0, upto=upto):
+        each.apply(recorded)
+    assert state.snapshot().payload == each.snapshot().payload
+
+
+def test_of_several_votes_on_a_duel_an_anonymous_one_stays_so(tmp_path: Path) -> None:
+    settings = StreamSettings(context_dim=3, post_dim=1, votes_wanted=2)
+    with DecisionStream.create(f"sqlite:///{tmp_path}/duels.db", "log", settings) as stream:
+        ticket = stream.ask(np.eye(3)).ticket
+        stream.tell(ticket, "left")
+        stream.tell(ticket, "right", source="ann")
+        ledger = stream.replica.folded.ledger
+        ledger.learned_all((0, 0), (0.5, 0.25))
+        assert ledger.sources == {"ann": (1, 0.25)}
+        assert ledger.voted_sources == {}

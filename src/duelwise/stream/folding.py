@@ -163,6 +163,8 @@ class Folded:
         if recorded.seq != self.seq + 1:
             raise _out_of_order(recorded.seq, self.seq)
         event = recorded.event
+        if not isinstance(event, Asked | Told | Observed | Imputed):
+            self._learn()  # it may close a duel whose votes are still to be learned from
         before = self.ledger.take(recorded)
         if isinstance(event, Asked):
             self._serve(event)
@@ -175,7 +177,6 @@ class Folded:
                 self.duels.observe(event.round, event.y)
                 self._gathered.observe(event.round, event.y, imputed=True)
         else:
-            self._learn()
             self._take_other(recorded, before)
         if event.round not in self.ledger.waiting:
             self._closing.append(event.round)

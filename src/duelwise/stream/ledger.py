@@ -82,7 +82,7 @@ class Ledger:
     def __init__(self) -> None:
         self.counts: dict[str, int] = dict.fromkeys(STATES, 0)
         self.waiting: dict[int, Waiting] = {}
-        self.voted_sources: dict[int, list[str]] = {}  # of votes that wait for their context
+        self.voted_sources: dict[int, list[str | None]] = {}  # of votes that wait for their context
         self.delays: IntArray = np.zeros(DELAY_BINS, dtype=np.int64)
         self.weights: IntArray = np.zeros(WEIGHT_BINS, dtype=np.int64)
         self.lowest: list[LowVote] = []  # least weight first
@@ -245,7 +245,7 @@ class Ledger:
         ticket = self.waiting[told.round]
         self.delays[_delay_bin(at - ticket.asked_at)] += 1
         self.wins[winner_of(told.outcome, swapped=ticket.swapped)] += 1
-        if told.source is not None:
+        if told.source is not None or ticket.wanted > 1:  # of several votes each keeps its place
             self.voted_sources.setdefault(told.round, []).append(told.source)
 
     def learned(self, round: int, weight: float) -> None:
