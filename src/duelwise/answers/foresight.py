@@ -60,17 +60,18 @@ def foresight() -> Foresight:
 
 def take(held: Foresight, chance: Array, outcome: Array) -> None:
     """Judge chances (n,) given before the outcomes (n,) were known."""
+    seen = int(held.votes.sum())
     if len(outcome) < MANY:
-        _judge(held, chance.tolist(), outcome.tolist())
+        _judge(held, seen, chance.tolist(), outcome.tolist())
     else:
-        _judge_many(held, chance, outcome)
+        _judge_many(held, seen, chance, outcome)
 
 
 @also_compiled
-def _judge(held: Foresight, chance: Sequence[float] | Array, outcome: Sequence[float] | Array) -> None:
-    seen, log_loss, hits = 0, float(held.log_loss[0]), float(held.hits[0])
-    for bin in range(BINS):
-        seen += int(held.votes[bin])
+def _judge(
+    held: Foresight, seen: int, chance: Sequence[float] | Array, outcome: Sequence[float] | Array
+) -> None:
+    log_loss, hits = float(held.log_loss[0]), float(held.hits[0])
     for i in range(len(outcome)):
         given, came = chance[i], outcome[i]
         sure = min(max(given, LEAST_CHANCE), 1 - LEAST_CHANCE)
@@ -91,8 +92,8 @@ def _judge(held: Foresight, chance: Sequence[float] | Array, outcome: Sequence[f
 
 
 @compiled
-def _judge_many(held: Foresight, chance: Array, outcome: Array) -> None:
-    _judge(held, chance, outcome)
+def _judge_many(held: Foresight, seen: int, chance: Array, outcome: Array) -> None:
+    _judge(held, seen, chance, outcome)
 
 
 def foreseen(held: Foresight) -> Foreseen | None:

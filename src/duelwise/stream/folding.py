@@ -54,6 +54,8 @@ KEPT_FROM = 1000  # candidates: what was measured of fewer is not worth keeping
 FEWEST = 16  # plain events that are worth taking together
 BYTES_PER_TICKET = 400  # of an open ticket in the ledger
 
+_STEPS = (Asked, Told, Observed, Imputed)  # events that are gathered
+
 logger = logging.getLogger("duelwise.stream")
 
 
@@ -163,7 +165,7 @@ class Folded:
         if recorded.seq != self.seq + 1:
             raise _out_of_order(recorded.seq, self.seq)
         event = recorded.event
-        if not isinstance(event, Asked | Told | Observed | Imputed):
+        if not isinstance(event, _STEPS):
             self._learn()  # it may close a duel whose votes are still to be learned from
         before = self.ledger.take(recorded)
         if isinstance(event, Asked):

@@ -40,6 +40,7 @@ from duelwise.stream.log_time import LogTime
 from duelwise.types import Array, IntArray, Snapshot
 
 LONGEST_RETRACTION = 60.0  # seconds between two parts of one; after it nobody is waited for
+FEW = 8  # votes that are not worth taking together
 WEIGHT_BINS = 20  # of equal width over (0, 1]
 LOWEST_KEPT = 20  # votes with the least weight
 WEIGHTS_KEPT = 1000  # duels whose weight a ticket still shows
@@ -250,16 +251,30 @@ class Ledger:
 
     def learned(self, round: int, weight: float) -> None:
         """A vote of this round moved the estimate, and counted this much."""
-        self.learned_all((round,), (weight,))
+        source = self._next_source(round) if self.voted_sources else None
+        self.weights[min(int(weight * WEIGHT_BINS), WEIGHT_BINS - 1)] += 1
+        if len(self.lowest) < LOWEST_KEPT or weight < self.lowest[-1].weight:
+            # Among equal weights the earlier vote stands first.
+            kept = sorted([*self.lowest, LowVote(weight, round, source)], key=lambda low: low.weight)
+            self.lowest = kept[:LOWEST_KEPT]
+        self.weights_of[round] = weight
+        if len(self.weights_of) > WEIGHTS_KEPT:
+            del self.weights_of[next(iter(self.weights_of))]
+        if source is not None:
+            self._credit(source, weight)
 
     def learned_all(self, rounds: Sequence[int], weights: Sequence[float]) -> None:
-        """The same of several votes, in their order."""
+        """The same of several votes, in their order; of many for less."""
+        if len(rounds) < FEW:
+            for round, weight in zip(rounds, weights, strict=True):
+                self.learned(round, weight)
+            return
         sources: Sequence[str | None] = [None] * len(rounds)
         if self.voted_sources:
             sources = [self._next_source(round) for round in rounds]
         lowest = self.lowest[-1].weight if len(self.lowest) == LOWEST_KEPT else math.inf
         low = [LowVote(*vote) for vote in zip(weights, rounds, sources, strict=True) if vote[0] < lowest]
-        if low:  # among equal weights the earlier vote stands first
+        if low:
             self.lowest = sorted([*self.lowest, *low], key=lambda low: low.weight)[:LOWEST_KEPT]
         bins = [min(int(weight * WEIGHT_BINS), WEIGHT_BINS - 1) for weight in weights]
         for bin in set(bins):
@@ -272,9 +287,10 @@ class Ledger:
     def _show_weights(self, rounds: Sequence[int], weights: Sequence[float]) -> None:
         """Keep the weights of the duels learned last; one that is here already keeps its place."""
         shown, fresh = self.weights_of, dict(zip(rounds, weights, strict=True))
-        if len(fresh) > 1 and len(fresh) == len(rounds) and shown.keys().isdisjoint(fresh):
-            both = shown | fresh
-            self.weights_of = dict(islice(both.items(), max(0, len(both) - WEIGHTS_KEPT), None))
+        if len(fresh) == len(rounds) <= WEIGHTS_KEPT and shown.keys().isdisjoint(fresh):
+            shown |= fresh
+            for round in list(islice(shown, max(0, len(shown) - WEIGHTS_KEPT))):
+                del shown[round]
             return
         for round, weight in zip(rounds, weights, strict=True):
             shown[round] = weight

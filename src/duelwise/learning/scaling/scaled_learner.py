@@ -206,12 +206,13 @@ class ScaledLearner:
     def _remember(self, gathered: Gathered) -> None:
         """What a wider range will be judged by: only the latest is kept."""
         held, contexts, duels = gathered.events, int(gathered.events.counts[2]), len(gathered.offers)
-        latest = slice(max(0, duels - RECENT), duels)
-        offers = held.x[latest].copy()
-        for row, offered in enumerate(gathered.offers[latest]):
-            if offered is not None:
-                offers[row] = offered
-        self._recent_offers.extend(offers[:, None])
+        if duels:
+            latest = slice(max(0, duels - RECENT), duels)
+            offers = held.x[latest].copy()
+            for row, offered in enumerate(gathered.offers[latest]):
+                if offered is not None:
+                    offers[row] = offered
+            self._recent_offers.extend(offers[:, None])
         if self.post_dim:
             self._recent_contexts.extend(held.y[max(0, contexts - RECENT) : contexts, None].copy())
 
