@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -74,6 +75,16 @@ def test_a_process_that_died_while_compiling_keeps_nobody_waiting(tmp_path: Path
     assert not turns.take("s")
     turns.give_back("s")
     assert not list(tmp_path.glob("k-*.lock"))
+
+
+def test_who_waits_for_another_looks_again_when_it_is_done(tmp_path: Path) -> None:
+    first, second = compiling_once.Turns(str(tmp_path), "k"), compiling_once.Turns(str(tmp_path), "k")
+    assert not first.take("s")
+    done = threading.Timer(0.3, first.give_back, ["s"])
+    done.start()
+    assert second.take("s")
+    second.give_back("s")
+    done.join()
 
 
 def test_who_waits_too_long_compiles_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

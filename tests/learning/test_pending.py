@@ -52,6 +52,10 @@ def test_a_long_stream_needs_no_more_room_than_what_waits() -> None:
     assert learner.pending.slot_of.shape[1] == 64
     assert waiting(learner) == list(range(2995, 3000))
     assert learner.pending.out.tolist() == [5]
+    for _ in range(20):  # more wait, of rounds as near to each other as before
+        serve(learner)
+    assert slots(learner) == 32
+    assert learner.pending.slot_of.shape[1] == 64
 
 
 @given(seed=st.integers(0, 9999))
