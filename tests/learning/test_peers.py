@@ -12,7 +12,7 @@ from duelwise.errors import InvalidInput
 from duelwise.learning.estimation.maximum_likelihood import Record
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.peers.feel_good import FeelGoodDraws, Posterior, walk
-from duelwise.learning.peers.layered import Layers
+from duelwise.learning.peers.layered import Layers, layered_pair
 from duelwise.learning.recipes import RECIPES, recipe
 from duelwise.learning.selection.rule import View
 from duelwise.stream import StreamSettings
@@ -223,3 +223,13 @@ def test_a_rule_without_its_estimate_says_so() -> None:
         lost = recipe("rcdp-ucb")(context_dim=DIM, select=select)
         with pytest.raises(InvalidInput, match="Make the learner with estimate="):
             lost.choose(np.zeros((1, ARMS, DIM)))
+
+
+@pytest.mark.parametrize(("width", "pair"), [(2.0, (0, 2)), (1.0, (0, 1))])
+def test_where_no_layer_tells_two_apart_its_last_radius_weighs_spread_against_value(
+    width: float, pair: tuple[int, int]
+) -> None:
+    """β = width/2: the second of value 0 at a distance of 0.1, or that of value -0.2 at 0.4."""
+    z = np.array([[0.0, 0.0], [0.0, 0.1], [-0.2, np.sqrt(0.12)]])
+    theta, inverse, variance = np.array([[1.0, 0.0]]), np.eye(2)[None], np.zeros(1)
+    assert layered_pair(z, theta, inverse, variance, width, True) == pair
