@@ -23,7 +23,7 @@ from duelwise.stream.settings import StreamSettings
 from duelwise.stream.transaction import rounds_of
 from duelwise.stream.weighing import is_due, weigh_sources
 
-SNAPSHOT_EVERY = 5000  # events; a restart folds no more than these again
+SNAPSHOT_EVERY = 20_000  # events; a restart folds no more than these again, in a quarter of a second
 RECENT = 20_000  # events whose checksums are verified on opening; `verify` looks at all
 SWEEP_SECONDS = 60.0  # between looks for tickets that waited too long
 SWEEP_MOST = 200  # tickets closed on the way of one transaction
