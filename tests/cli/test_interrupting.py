@@ -41,20 +41,29 @@ main()
 
 def interrupted(program: list[str], folder: Path, *, begun: str) -> tuple[int, str, float]:
     """Exit code, what was said, and the seconds from Ctrl-C to the end."""
-    process = subprocess.Popen(
-        program, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
-    )
-    assert process.stdout is not None
-    said = ""
-    while begun not in said:
-        line = process.stdout.readline()
-        assert line, said
-        said += line
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    at = time.monotonic()
-    rest, _ = process.communicate(timeout=60)
-    return process.returncode, said + rest, time.monotonic() - at
+    with subprocess.Popen(
+        program, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1,
+        preexec_fn=_hears,
+    ) as process:  # fmt: skip
+        try:
+            assert process.stdout is not None
+            said = ""
+            while begun not in said:
+                line = process.stdout.readline()
+                assert line, said
+                said += line
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            at = time.monotonic()
+            rest, _ = process.communicate(timeout=60)
+            return process.returncode, said + rest, time.monotonic() - at
+        finally:
+            process.kill()
+
+
+def _hears() -> None:
+    """What a shell starts in the background ignores Ctrl-C, and so would all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("way", ["python", "compiling"])
