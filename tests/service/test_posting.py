@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any
 
 import numpy as np
+import psycopg
 import pytest
 
 from duelwise.errors import DuelwiseError
@@ -17,7 +18,6 @@ from duelwise.service.posting import PostedWriter
 from duelwise.storage import Store, open_store
 from duelwise.stream import Ask, DecisionStream, Duel, StreamSettings
 
-psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.long
 
 SETTINGS = StreamSettings(context_dim=2)
@@ -146,7 +146,7 @@ def test_a_lost_connection_is_made_anew(
 
 
 def test_a_server_that_is_silent_amid_a_commit_is_an_error_and_nothing_is_learned_of_it(
-    store: Store,
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test(writer: PostedWriter, lanes: list[Lane]) -> None:
         lane, other = lanes
@@ -160,7 +160,7 @@ def test_a_server_that_is_silent_amid_a_commit_is_an_error_and_nothing_is_learne
                 send("SELECT pg_sleep(3)")
             return send(text, values)
 
-        posted.send = slow  # type: ignore[method-assign]
+        monkeypatch.setattr(posted, "send", slow)
         (said,) = await asyncio.gather(lane.perform([Ask(OFFER)]), return_exceptions=True)
         assert isinstance(said, DuelwiseError)
         assert "did not answer within 0.5 seconds" in str(said)

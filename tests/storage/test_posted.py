@@ -5,16 +5,15 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from duelwise.storage import Store, open_store
+from duelwise.storage.posted import Posted
 
 pytestmark = pytest.mark.long
-psycopg = pytest.importorskip("psycopg")
-
-from duelwise.storage.posted import Posted  # noqa: E402
 
 
 @pytest.fixture
@@ -173,3 +172,16 @@ def test_a_lookup_by_keys_stays_in_the_index_though_the_tables_were_empty(store:
             connection.exec_driver_sql(f"PREPARE look{number} ({kind}[], INTEGER) AS {text}")
             plan = connection.execute(sa.text(f"EXPLAIN EXECUTE look{number} ('{values}', 1)"))
             assert "each.key" in str([row[0] for row in plan if "Index Cond" in row[0]])
+
+
+def test_a_transaction_of_a_lost_connection_is_rolled_back_without_a_word(
+    store: Store, posted: Posted, postgresql_url: str
+) -> None:
+    assert store.begin_posted() is posted
+    _ended(postgresql_url)
+    for _ in range(3):  # the socket may take something before it is known to be closed
+        posted.roll_back()
+        assert not posted.is_unsent
+        time.sleep(0.05)
+    with pytest.raises(OperationalError):
+        posted.wait()

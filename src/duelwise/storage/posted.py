@@ -108,8 +108,10 @@ class Posted:
 
     @property
     def is_unsent(self) -> bool:
-        """Whether the socket has not taken everything yet."""
-        return self._flush()
+        """Whether the socket has not taken everything yet; of one that is gone `receive` tells."""
+        with contextlib.suppress(DBAPIError):
+            return self._flush()
+        return False
 
     def fileno(self) -> int:
         return self._wire.socket
@@ -167,8 +169,9 @@ class Posted:
         """End the transaction; nobody waits for the answer."""
         self.release()
         if not self.is_lost:
-            self.send("ROLLBACK")
-            self.post()
+            with contextlib.suppress(DBAPIError):  # who has lost the connection has lost the transaction
+                self.send("ROLLBACK")
+                self.post()
 
     def give_up(self) -> NoReturn:
         """The server does not answer."""

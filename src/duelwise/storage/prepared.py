@@ -69,9 +69,7 @@ class Prepared:
 class ByKeys:
     """The rows of one stream that have one of many keys; `key` is a column, unique within a stream."""
 
-    def __init__(
-        self, columns: Sequence[sa.Column[Any]], stream: sa.Column[int], key: sa.Column[Any]
-    ) -> None:
+    def __init__(self, columns: Columns, stream: sa.Column[int], key: sa.Column[Any]) -> None:
         self._columns, self._stream, self._key = columns, stream, key
         self._in_postgresql = Prepared(self._one_by_one(), ["keys", "of_stream"])
         self._in_sqlite = OneOf(columns, key, stream)
