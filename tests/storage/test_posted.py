@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from duelwise.storage import Store, open_store
 from duelwise.storage.posted import Posted
+from duelwise.storage.reading import NAMED_EVENTS, TICKETS
 
 pytestmark = pytest.mark.long
 
@@ -160,10 +161,8 @@ def test_a_server_that_does_not_answer_is_given_up(posted: Posted) -> None:
 
 
 def test_a_lookup_by_keys_stays_in_the_index_though_the_tables_were_empty(store: Store) -> None:
-    from duelwise.storage.writer import _NAMED_EVENTS, _TICKETS
-
-    keys = {"BIGINT": ("{1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20}", _TICKETS),
-            "VARCHAR": ("{a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t}", _NAMED_EVENTS)}  # fmt: skip
+    keys = {"BIGINT": ("{1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20}", TICKETS),
+            "VARCHAR": ("{a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t}", NAMED_EVENTS)}  # fmt: skip
     with store._engine.connect() as connection:
         connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
         connection.exec_driver_sql("SET LOCAL plan_cache_mode = force_generic_plan")

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from duelwise.storage import schema
+from duelwise.storage.reading import READ_CHUNK
 from duelwise.storage.rows import (
     EventRow,
     SnapshotRow,
@@ -20,7 +21,7 @@ from duelwise.storage.rows import (
     is_intact,
     snapshot_checksum,
 )
-from duelwise.storage.writer import READ_CHUNK, write_snapshot
+from duelwise.storage.writer import write_snapshot
 
 MOST_LOST = 100_000  # events missing at the end of a log that may have been there
 

@@ -22,6 +22,7 @@ from duelwise.storage.database import (
 )
 from duelwise.storage.keys import Keys
 from duelwise.storage.quick import Quick
+from duelwise.storage.reading import READ_CHUNK, STREAM_COLUMNS, current, read_columns, read_tickets
 from duelwise.storage.repairing import Repairer, Scanner, SourceEraser
 from duelwise.storage.rows import (
     OPEN_STATES,
@@ -34,17 +35,7 @@ from duelwise.storage.rows import (
 )
 from duelwise.storage.servers import Servers
 from duelwise.storage.stopped import ending_stopped_holders
-from duelwise.storage.writer import (
-    LOCKED_STREAM,
-    READ_CHUNK,
-    STREAM_COLUMNS,
-    Writer,
-    current,
-    locked,
-    read_columns,
-    read_tickets,
-    write_snapshot,
-)
+from duelwise.storage.writer import LOCKED_STREAM, Writer, locked, write_snapshot
 
 if TYPE_CHECKING:  # its driver is not needed for SQLite
     from duelwise.storage.posted import Posted

@@ -4,54 +4,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
-from sqlalchemy.engine.interfaces import DBAPICursor
 
-from duelwise.errors import Damaged
 from duelwise.storage import schema
-from duelwise.storage.prepared import ByKeys, ManyRows, OneOf, Prepared, Sender, pipelined, roll_back
+from duelwise.storage.prepared import ManyRows, Prepared, Sender, pipelined, roll_back
 from duelwise.storage.quick import Row
+from duelwise.storage.reading import (
+    NAMED_EVENTS,
+    STREAM_COLUMNS,
+    TICKET_COLUMNS,
+    TICKETS,
+    all_rows,
+    by_name,
+    by_round,
+    read_events,
+    read_tickets,
+    ticket_of,
+)
 from duelwise.storage.rows import (
     NO_ROUND,
     OPEN_STATES,
-    EventColumns,
     EventRow,
     SnapshotRow,
     StreamRow,
     TicketRow,
-    are_intact,
     event_checksum,
-    is_intact,
     snapshot_checksum,
 )
 
-READ_CHUNK = 2000  # events fetched at once
-
-_event_columns = [schema.events.c[name] for name in EventRow._fields]
-_ticket_columns = [schema.tickets.c[name] for name in TicketRow._fields]
 _stream_id: sa.BindParameter[int] = sa.bindparam("of_stream")
-
-_EVENTS_BETWEEN = Prepared(
-    sa.select(*_event_columns, schema.events.c.checksum)
-    .where(
-        schema.events.c.stream_id == _stream_id,
-        schema.events.c.seq > sa.bindparam("after"),
-        schema.events.c.seq <= sa.bindparam("upto"),
-    )
-    .order_by(schema.events.c.seq),
-    ["of_stream", "after", "upto"],
-)
-_TICKETS = ByKeys(_ticket_columns, schema.tickets.c.stream_id, schema.tickets.c.round)
-_NAMED_EVENTS = ByKeys(
-    [*_event_columns, schema.events.c.checksum], schema.events.c.stream_id, schema.events.c.event_id
-)
-
-
-STREAM_COLUMNS = [schema.streams.c[name] for name in StreamRow._fields]
-_STREAMS = OneOf(STREAM_COLUMNS, schema.streams.c.id)
 _stream = sa.select(*STREAM_COLUMNS).where(schema.streams.c.id == _stream_id)
 LOCKED_STREAM = Prepared(_stream.with_for_update(), ["of_stream"])
 STREAM_LOCKED_AT_ONCE = Prepared(_stream.with_for_update(nowait=True), ["of_stream"])
@@ -60,7 +43,7 @@ STREAM_LOCKED_AT_ONCE = Prepared(_stream.with_for_update(nowait=True), ["of_stre
 def _asked_before(states: Iterable[str]) -> Prepared:
     """Tickets in these states, oldest first."""
     return Prepared(
-        sa.select(*_ticket_columns)
+        sa.select(*TICKET_COLUMNS)
         .where(
             schema.tickets.c.stream_id == _stream_id,
             schema.tickets.c.asked_at < sa.bindparam("asked_before"),
@@ -76,7 +59,7 @@ def _asked_before(states: Iterable[str]) -> Prepared:
 _OVERDUE, _VOTED = _asked_before(OPEN_STATES), _asked_before(["voted"])
 _AS_TEXT = str.maketrans({"%": "\\%", "_": "\\_", "\\": "\\\\"})  # what LIKE would read otherwise
 _FROM_SOURCE = Prepared(
-    sa.select(*_ticket_columns)
+    sa.select(*TICKET_COLUMNS)
     .where(
         schema.tickets.c.stream_id == _stream_id,
         schema.tickets.c.round > sa.bindparam("after"),
@@ -111,63 +94,6 @@ _INSERT_EVENTS, _INSERT_TICKETS = ManyRows(schema.events), ManyRows(schema.ticke
 _REPLACE_TICKETS = ManyRows(schema.tickets, replace=True)
 
 
-def checked(row: Iterable[Any]) -> EventRow:
-    """The event of a fetched row (its columns and checksum), or the error that names it."""
-    seq, kind, round, event_id, at, payload, checksum = row
-    event = EventRow(seq, kind, round, event_id, at, payload)
-    if not is_intact(event, checksum):
-        raise Damaged(
-            f"Event {event.seq} fails its checksum: its bytes are not what was recorded. "
-            "The stream can be read up to there; `repair` sets the row aside.",
-            seq=event.seq,
-        )
-    return event
-
-
-def read_events(connection: Sender, stream_id: int, *, after: int, upto: int) -> Iterator[EventRow]:
-    """Events after < seq ≤ upto in order; a damaged or missing one is an error that names it."""
-    for columns in read_columns(connection, stream_id, after=after, upto=upto):
-        yield from map(EventRow, *columns)
-
-
-def read_columns(connection: Sender, stream_id: int, *, after: int, upto: int) -> Iterator[EventColumns]:
-    """The same, many at a time."""
-    while after < upto:
-        rows = _EVENTS_BETWEEN.all(connection, (stream_id, after, min(upto, after + READ_CHUNK)))
-        if not rows:
-            raise _missing(after + 1)
-        *columns, checksums = zip(*rows, strict=True)
-        events = EventColumns(*columns)
-        if are_intact(events, checksums) and events.seq == tuple(range(after + 1, after + 1 + len(rows))):
-            yield events
-        else:
-            yield from _up_to_damage(rows, after)
-        after = events.seq[-1]
-
-
-def _up_to_damage(rows: Iterable[Iterable[Any]], after: int) -> Iterator[EventColumns]:
-    """One by one, to the error that names the first of these that is damaged, or missing."""
-    for row in rows:
-        event = checked(row)
-        if event.seq != after + 1:
-            raise _missing(after + 1)
-        after = event.seq
-        yield EventColumns._make((value,) for value in event)
-
-
-def _missing(seq: int) -> Damaged:
-    return Damaged(
-        f"Event {seq} is missing from the log, which has later ones. "
-        "The stream can be read up to there; `repair` marks the gap.",
-        seq=seq,
-    )
-
-
-def read_tickets(connection: Sender, stream_id: int, rounds: Iterable[int]) -> dict[int, TicketRow]:
-    """The tickets of these rounds, those that exist."""
-    return _by_round(_TICKETS.rows(connection, stream_id, list(rounds)))
-
-
 class Locking:
     """A stream's row is asked for, to be locked from then on, with the tickets and events of some names.
 
@@ -181,22 +107,16 @@ class Locking:
         self._connection, self._rounds, self._names = connection, rounds, names
         lock = STREAM_LOCKED_AT_ONCE if at_once else LOCKED_STREAM
         self._row = lock.sent(connection, (stream_id,))
-        self._tickets = _TICKETS.sent(connection, stream_id, list(rounds))
-        self._events = _NAMED_EVENTS.sent(connection, stream_id, list(names))
+        self._tickets = TICKETS.sent(connection, stream_id, list(rounds))
+        self._events = NAMED_EVENTS.sent(connection, stream_id, list(names))
 
     def writer(self) -> Writer:
         """Once the answers are here."""
         writer = Writer(self._connection, StreamRow._make(self._row.fetchall()[0]))
         writer.fetched(
-            self._rounds, _by_round(_all(self._tickets)), self._names, _by_name(_all(self._events))
+            self._rounds, by_round(all_rows(self._tickets)), self._names, by_name(all_rows(self._events))
         )  # fmt: skip
         return writer
-
-
-def current(connection: Sender, stream_ids: Sequence[int]) -> list[StreamRow]:
-    """Where these streams stand in this transaction, in this order."""
-    rows = {row.id: row for row in map(StreamRow._make, _all(_STREAMS.sent(connection, (), stream_ids)))}
-    return [rows[stream_id] for stream_id in stream_ids]
 
 
 def locked(connection: Sender, stream_id: int, rounds: Collection[int] = ()) -> Writer:
@@ -204,24 +124,6 @@ def locked(connection: Sender, stream_id: int, rounds: Collection[int] = ()) -> 
     with pipelined(connection):
         locking = Locking(connection, stream_id, rounds)
     return locking.writer()
-
-
-def _all(cursors: Iterable[DBAPICursor]) -> Iterator[Row]:
-    return (row for cursor in cursors for row in cursor.fetchall())
-
-
-def _by_name(rows: Iterable[Row]) -> dict[str, EventRow]:
-    return {event.event_id: event for event in map(checked, rows) if event.event_id is not None}
-
-
-def _by_round(rows: Iterable[Iterable[object]]) -> dict[int, TicketRow]:
-    return {ticket.round: ticket for ticket in map(_ticket, rows)}
-
-
-def _ticket(row: Iterable[object]) -> TicketRow:
-    """The ticket of a fetched row; SQLite keeps its only truth value as a number."""
-    *columns, swapped, wanted, votes = row
-    return TicketRow._make((*columns, bool(swapped), wanted, votes))
 
 
 class Writer:
@@ -272,21 +174,21 @@ class Writer:
         """The events that carry these ids, those that exist."""
         if self._names.issuperset(event_ids):
             return {name: self._named[name] for name in event_ids if name in self._named}
-        return _by_name(_NAMED_EVENTS.rows(self.connection, self.stream.id, list(event_ids)))
+        return by_name(NAMED_EVENTS.rows(self.connection, self.stream.id, list(event_ids)))
 
     def overdue(self, *, asked_before: float, limit: int) -> list[TicketRow]:
         """Open tickets asked before a moment, oldest first."""
-        return list(map(_ticket, _OVERDUE.all(self.connection, (self.stream.id, asked_before, limit))))
+        return list(map(ticket_of, _OVERDUE.all(self.connection, (self.stream.id, asked_before, limit))))
 
     def without_context(self, *, asked_before: float, limit: int) -> list[TicketRow]:
         """Tickets that have their votes and lack their context, asked before a moment, oldest first."""
-        return list(map(_ticket, _VOTED.all(self.connection, (self.stream.id, asked_before, limit))))
+        return list(map(ticket_of, _VOTED.all(self.connection, (self.stream.id, asked_before, limit))))
 
     def from_source(self, source: str, *, after: int, limit: int) -> list[TicketRow]:
         """Tickets with a vote of this source that counts and a round after the given one, in order."""
         among = "%" + json.dumps(source).translate(_AS_TEXT) + "%"
         rows = _FROM_SOURCE.all(self.connection, (self.stream.id, after, source, among, limit))
-        return list(map(_ticket, rows))
+        return list(map(ticket_of, rows))
 
     def append(
         self, kind: str, payload: bytes, *, at: float, round: int = NO_ROUND, event_id: str | None = None
