@@ -32,6 +32,17 @@ stream.observe(duel.ticket, [1.0, 2.0], [3.0, 4.0])
 stream.tell(duel.ticket, "left")
 print(time.process_time())
 """
+FIRST_THOUSAND = """
+import sys, time, numpy as np
+from duelwise.stream import DecisionStream, StreamSettings
+settings = StreamSettings(context_dim=10, post_dim=2)
+stream, rng = DecisionStream.create("sqlite:///" + sys.argv[1], "first", settings), np.random.default_rng(0)
+for x in rng.normal(size=(1000, 10, 10)):
+    duel = stream.ask(x)
+    stream.observe(duel.ticket, [1.0, 2.0], [3.0, 4.0])
+    stream.tell(duel.ticket, "left")
+print(time.process_time())
+"""
 FIVE_METHODS = f"""
 import sys, time
 sys.argv[1:] = ["run", "linear", "--runs", "2", "--horizon", "100"]
@@ -124,6 +135,7 @@ def lines(today: Path, repeats: int) -> list[str]:
     versions, found = {"this": ROOT / "src", "other": today}, list[str]()
     for name, program in (
         ("first ask + observe + tell of a fresh install", FIRST_ANSWERS),
+        ("a thousand times ask + observe + tell, fresh install", FIRST_THOUSAND),
         ("five methods on the linear task, two runs of 100 rounds, fresh install", FIVE_METHODS),
     ):
         taken = [{key: first_start(program, at) for key, at in versions.items()} for _ in range(repeats)]

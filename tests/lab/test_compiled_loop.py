@@ -7,12 +7,13 @@ from typing import Literal, Unpack
 import numpy as np
 import pytest
 
-from duelwise.lab.play import corruptions, delays
+from duelwise.lab.play import compiled_loop, corruptions, delays
 from duelwise.lab.play.compiled_loop import is_compiled, play, rollout
 from duelwise.lab.play.contexts import LateContexts
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import Trajectory, simulate
 from duelwise.lab.worlds.linear import LinearWorld
+from duelwise.learning.core.patient import Patient
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.recipes import PAPER_FIVE, STREAM_RECIPES, Tuning, rcdp_ucb, recipe
 from duelwise.testing.life import assert_same_state
@@ -38,6 +39,29 @@ CORRUPTIONS = {
     "leverage": corruptions.LeverageCorruption(budget=12, threshold=2.0),
     "raters": corruptions.LyingRaters(raters=7, liars=0.3),
 }
+
+
+@pytest.fixture(autouse=True)
+def _compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few rounds are played here."""
+    monkeypatch.setattr(compiled_loop, "FEW_ROUNDS", 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "mapping", "delay"), [("rcdp-ucb", "abs", "strategic"), ("colstim", "cosine", "pareto")]
+)
+def test_a_few_rounds_need_no_compiler(
+    monkeypatch: pytest.MonkeyPatch, name: str, mapping: str, delay: str
+) -> None:
+    """The loop's own text, from a kernel that is nowhere on disk."""
+    unread = Patient(compiled_loop.play_block.py_func)  # pyright: ignore[reportFunctionMemberAccess, reportAttributeAccessIssue]
+    monkeypatch.setattr(compiled_loop, "play_block", unread)
+    monkeypatch.setattr(compiled_loop, "FEW_ROUNDS", 3 * 100)
+    played = scenario(mapping=mapping, delay=delay)
+    plain, fast = (learner(name, played, post_serving="ridge") for _ in range(2))
+    assert_equal(simulate(plain, played, horizon=100), rollout(fast, played, horizon=100))
+    assert_same_state(fast.snapshot(), plain.snapshot())
+    assert not unread.overloads
 
 
 def scenario(*, mapping: str = "none", delay: str = "gaussian", corruption: str = "strategic") -> Scenario:

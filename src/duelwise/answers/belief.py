@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from duelwise.learning.core.cholesky import invert
-from duelwise.learning.core.jit import compiled
+from duelwise.learning.core.jit import compiled, compiled_when_it_pays
 from duelwise.types import Array, IntArray, Snapshot
 
 LEAST_SCALE, SCALE_STEP, SCALES = 0.05, 1.8, 12  # up to 32: utilities far beyond what a logit can tell
@@ -111,7 +111,7 @@ def posterior(held: Belief, r: int = 0) -> Posterior:
     share /= share.sum()
     mean, covariance, square = np.zeros(d), np.zeros((d, d)), 0.0
     for g in range(scales):
-        square += share[g] * held.scale[g] ** 2
+        square += share[g] * (held.scale[g] * held.scale[g])
         for i in range(d):
             mean[i] += share[g] * held.mean[r, g, i]
     for g in range(scales):
@@ -126,7 +126,7 @@ def posterior(held: Belief, r: int = 0) -> Posterior:
     return Posterior(mean, covariance, square / held.precision[r], held.votes[r])
 
 
-@compiled
+@compiled_when_it_pays
 def _learn(held: Belief, run: IntArray, dz: Array, outcome: Array, weight: Array) -> Array:
     foreseen = np.empty(outcome.shape[0])
     for i in range(outcome.shape[0]):
@@ -226,7 +226,7 @@ def _tilted(m: float, q: float, outcome: float, weight: float) -> tuple[float, f
 def _log_tilted(u: float, m: float, q: float, outcome: float, weight: float) -> float:
     """log of ℓ(u) exp(-(u - m)²/2q)."""
     log_other = -(math.log1p(math.exp(-abs(u))) + max(u, 0.0))  # log σ(-u)
-    return weight * (outcome * u + log_other) - (u - m) ** 2 / (2.0 * q)
+    return weight * (outcome * u + log_other) - (u - m) * (u - m) / (2.0 * q)
 
 
 @compiled
@@ -258,13 +258,13 @@ def _meet_features(held: Belief, r: int, dz: Array) -> None:
         if dz[j] != 0.0 and held.differing[r, j] == 0.0:
             held.precision[r, j] = max(typical, 1.0) * dz[j] * dz[j]
             for g in range(held.scale.shape[0]):
-                held.covariance[r, g, j, j] = held.scale[g] ** 2 / held.precision[r, j]
+                held.covariance[r, g, j, j] = held.scale[g] * held.scale[g] / held.precision[r, j]
 
 
 @compiled
 def _news(held: Belief, r: int, dz: Array) -> float:
     """ΔzᵀPΔz / ΔzᵀP₀Δz at a middle scale: 1 for what no vote has told of, near 0 for a pair asked often."""
-    pulled, prior = np.empty(dz.shape[0]), held.scale[NEWS_SCALE] ** 2
+    pulled, prior = np.empty(dz.shape[0]), held.scale[NEWS_SCALE] * held.scale[NEWS_SCALE]
     _pull(held.covariance[r, NEWS_SCALE], dz, pulled)
     left, before = 0.0, 0.0
     for i in range(dz.shape[0]):
@@ -302,7 +302,7 @@ def _follow_units(held: Belief, r: int) -> None:
                 natural[i] += matrix[i, j] * theta[j]
             moved -= natural[i] * theta[i]
         for j in range(d):
-            matrix[j, j] += change[j] / held.scale[g] ** 2
+            matrix[j, j] += change[j] / (held.scale[g] * held.scale[g])
         moved -= invert(matrix, covariance)
         for i in range(d):
             theta[i] = 0.0

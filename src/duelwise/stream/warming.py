@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from duelwise.learning.core.patient import patience
 from duelwise.stream.choosing import Choices, Chooser
 from duelwise.stream.events import Asked, Observed, Recorded, Told
 from duelwise.stream.folding import Folded
@@ -28,6 +29,11 @@ def warm_once(settings: StreamSettings) -> None:
 
 def warm(settings: StreamSettings) -> None:
     """Two duels in memory, so that every kernel of these parts is compiled, or loaded from disk."""
+    with patience(0.0):
+        _play_two(settings)
+
+
+def _play_two(settings: StreamSettings) -> None:
     folded, chooser = Folded(settings), Chooser(settings)
     rng = np.random.default_rng(0)
     seq = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
@@ -24,7 +25,8 @@ from duelwise.lab.play.scenario import Scenario, as_scenario
 from duelwise.lab.play.simulation import Trajectory, check_fit, empty_trajectory, simulate
 from duelwise.lab.play.world import BlockWorld, World, WorldBlock
 from duelwise.learning.core.dispatch import offers_kernel
-from duelwise.learning.core.jit import compiled
+from duelwise.learning.core.jit import compiled, compiled_when_it_pays
+from duelwise.learning.core.patient import at_once
 from duelwise.learning.core.pending import find
 from duelwise.learning.core.reference import handle
 from duelwise.learning.core.roles import keeps_votes, predict
@@ -37,6 +39,8 @@ from duelwise.randomness import BLOCK
 from duelwise.types import Array, IntArray
 
 Progress = Callable[[int], None]
+FEW_ROUNDS = 1_000
+"""Rounds of all runs that may be over before the loop is compiled."""
 
 
 class Block(NamedTuple):
@@ -91,6 +95,9 @@ def rollout(
     ends = [world.runs * share // shares for share in range(shares + 1)]
     draw, contexts = _Drawing(learner, scenario), cast(Any, scenario.contexts_at_work(learner.post_dim))
     prepare(contexts, learner)
+    run: Callable[..., None] = play_block
+    if world.runs * horizon > FEW_ROUNDS:
+        run = partial(at_once, play_block)
     following = draw(0)
     with ThreadPoolExecutor(threads) as pool:
         for begin in range(0, horizon, BLOCK):
@@ -102,7 +109,7 @@ def rollout(
             brought = contexts.compiled(begin, world.runs)  # not while the block before is played
             states: tuple[Any, ...] = (learner.core, estimate, model, block, brought, held, kept)
             fixed = [handle(state) for state in states]
-            parts = [pool.submit(play_block, begin, rounds, *span, *fixed) for span in pairwise(ends)]
+            parts = [pool.submit(run, *fixed, begin, rounds, *span) for span in pairwise(ends)]
             if begin + BLOCK < horizon:
                 following = draw(begin + BLOCK)  # while the threads play
             for part in parts:
@@ -130,10 +137,10 @@ class _Drawing:
         return Block(seen, self._world.entry, noise, *adversaries)
 
 
-@compiled
+@compiled_when_it_pays
 def play_block(
-    begin: int, rounds: int, low: int, high: int,
     core: Core, estimate: Any, model: Any, block: Block, contexts: Any, held: Flight, kept: Kept,
+    begin: int, rounds: int, low: int, high: int,
 ) -> None:  # fmt: skip
     """Rounds begin … begin + rounds - 1 for runs low … high - 1."""
     world = block.world

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from duelwise.learning.core import round as one_run
-from duelwise.learning.core.jit import compiled
+from duelwise.learning.core.jit import compiled, compiled_when_it_pays
 from duelwise.learning.core.pending import FREE, SERVED, Pending, find, has_room, release
 from duelwise.learning.core.roles import keeps_votes, predict, width_at
 from duelwise.learning.core.state import Core
@@ -25,7 +25,7 @@ FINE, NO_SUCH_RUN, NEVER_SERVED, FINISHED, REPEATED = 0, 1, 2, 3, 4
 NOT_FINITE, NO_OUTCOME, NO_ROOM, NO_PAIR = 5, 6, 7, 8
 
 
-@compiled
+@compiled_when_it_pays
 def choose(core: Core, model: Any, x: Array, noise: Array) -> tuple[int, IntArray, Array, Array]:
     """x (R, K, dx), noise (R, K) → arms (R, 2), their x and what the model predicts; nothing is changed."""
     runs, K, dx = x.shape
@@ -54,7 +54,7 @@ def choose(core: Core, model: Any, x: Array, noise: Array) -> tuple[int, IntArra
     return FINE, arms, pair_x, pair_y
 
 
-@compiled
+@compiled_when_it_pays
 def is_finite(values: Array) -> bool:
     """Whether none of values (n, d) is NaN or infinite."""
     total = 0.0  # 0·v is 0 for every finite v and NaN otherwise: no branch in the loop
@@ -64,7 +64,7 @@ def is_finite(values: Array) -> bool:
     return total == 0.0
 
 
-@compiled
+@compiled_when_it_pays
 def widths(core: Core) -> Array:
     """(R,) c_t."""
     out = np.empty(core.fit.theta.shape[0])
@@ -73,7 +73,7 @@ def widths(core: Core) -> Array:
     return out
 
 
-@compiled
+@compiled_when_it_pays
 def serve(core: Core, arms: IntArray, x: Array, predicted: Array, wanted: int) -> int:
     """Take in a duel of every run: arms (R, 2), x (R, 2, dx), predicted (R, 2, dy)."""
     if not has_room(core.pending, 1):
@@ -144,7 +144,7 @@ def _find_ready(core: Core, ready: Ready, keeps: bool, run: IntArray) -> int:
     return found
 
 
-@compiled
+@compiled_when_it_pays
 def observe(
     core: Core, model: Any, ready: Ready, run: IntArray, round: IntArray, y: Array, imputed: bool, keeps: bool
 ) -> tuple[int, int]:
@@ -199,7 +199,7 @@ def _mark(p: Pending, r: int, slot: int, y: Array, known: bool) -> None:
                 p.y[r, slot, side, j] = y[side, j] if known else np.nan
 
 
-@compiled
+@compiled_when_it_pays
 def hear(
     core: Core, ready: Ready, run: IntArray, round: IntArray, vote: Array, keeps: bool
 ) -> tuple[int, int]:
@@ -228,7 +228,7 @@ def hear(
     return verdict, at
 
 
-@compiled
+@compiled_when_it_pays
 def learn(core: Core, estimate: Any, ready: Ready) -> tuple[IntArray, IntArray, Array]:
     """Every run's estimate follows its ready duels: run, round, final weight (n,) of the votes learned."""
     n, first, last = 0, ready.first, ready.last
@@ -259,7 +259,7 @@ def _settled(p: Pending, r: int, slot: int) -> int:
     return p.waiting[r, slot, 0] + p.waiting[r, slot, 1] + p.waiting[r, slot, 2]
 
 
-@compiled
+@compiled_when_it_pays
 def tell(
     core: Core, estimate: Any, ready: Ready, run: IntArray, round: IntArray, vote: Array
 ) -> tuple[int, int, IntArray, IntArray, Array]:
@@ -271,7 +271,7 @@ def tell(
     return FINE, 0, run, round, weight
 
 
-@compiled
+@compiled_when_it_pays
 def forget(core: Core, run: int, round: int) -> int:
     """The duel waits for its vote no longer; the verdict."""
     p = core.pending
@@ -284,7 +284,7 @@ def forget(core: Core, run: int, round: int) -> int:
     return verdict
 
 
-@compiled
+@compiled_when_it_pays
 def look(core: Core, round: int) -> tuple[int, int, IntArray, Array, Array, Array]:
     """Arms (R, 2), Δz (R, d), ω and leverage (R,) of a round for which every run waits."""
     p = core.pending
@@ -305,7 +305,7 @@ def look(core: Core, round: int) -> tuple[int, int, IntArray, Array, Array, Arra
     return verdict, at, arms, dz, weight, leverage
 
 
-@compiled
+@compiled_when_it_pays
 def is_sound(core: Core) -> bool:
     """Whether Θ̂ and both geometries' inverses are finite, in every run."""
     fit, served = core.fit, core.served

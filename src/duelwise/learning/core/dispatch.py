@@ -16,7 +16,8 @@ becomes a call of the kernel that was registered for that state's class: nothing
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 from numba.core import types
 from numba.core.imputils import lower_builtin
@@ -24,6 +25,7 @@ from numba.core.typing.templates import AbstractTemplate, infer, infer_global
 
 from duelwise.errors import InvalidInput
 from duelwise.learning.core.jit import compiled, mark_foreign
+from duelwise.learning.core.text import text_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,38 +34,43 @@ _KERNELS: dict[tuple[str, type], Callable[..., Any]] = {}
 
 def role(declaration: F) -> F:
     """Declare what a kind of part does; its first argument is the part's state."""
-
-    _declare(declaration, lambda state: kernel_for(declaration, state))
-    return declaration
+    return _declare(declaration, lambda state: kernel_for(declaration, state))
 
 
 def optional_role(declaration: F) -> F:
     """The same for what not every part of the kind minds: the declaration's own text holds for the others."""
     default = compiled(declaration)
-    _declare(declaration, lambda state: _KERNELS.get((declaration.__name__, state), default))
-    return declaration
+    return _declare(declaration, lambda state: _KERNELS.get((declaration.__name__, state), default))
 
 
-def _declare(declaration: Callable[..., Any], kernel_of: Callable[[type], Any]) -> None:
-    """In compiled code a call of the declaration is a call of the kernel for its first argument's class."""
+def _declare(declaration: F, kernel_of: Callable[[type], Any]) -> F:
+    """What calls the kernel for its first argument's class: in compiled code, and in texts."""
+
+    @wraps(declaration)
+    def play(state: Any, *args: Any) -> Any:
+        return text_of(kernel_of(type(state)))(state, *args)
+
+    play.is_role = True
 
     def called(state: Any) -> Any:
         return types.Dispatcher(kernel_of(state.instance_class).inner)
 
     @infer
     class Call(AbstractTemplate):
-        key = declaration
+        key = play
 
         def generic(self, args: Any, kws: Any) -> Any:
             if not hasattr(args[0], "instance_class"):
                 return None  # numba then says that it knows no such function
             return called(args[0]).get_call_type(self.context, args, kws)
 
-    infer_global(declaration, types.Function(Call))
+    infer_global(play, types.Function(Call))
 
-    @lower_builtin(declaration, types.VarArg(types.Any))
+    @lower_builtin(play, types.VarArg(types.Any))
     def call(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return context.get_function(called(signature.args[0]), signature)(builder, args)
+
+    return cast(F, play)
 
 
 def kernel(declared: Callable[..., Any], state: type) -> Callable[[F], F]:
@@ -92,7 +99,7 @@ def kernel_for(declared: Callable[..., Any], state: type) -> Callable[..., Any]:
 def in_python(declared: F, state: object) -> F:
     """The text of the kernel that plays an optional role for a state, or of the role itself."""
     found: Any = _KERNELS.get((declared.__name__, type(state)))
-    return declared if found is None else found.py_func
+    return declared.__wrapped__ if found is None else found.py_func
 
 
 def offers_kernel(part: object) -> bool:

@@ -12,6 +12,7 @@ that neither makes nor returns an array counts no references: whoever called it 
 
 from __future__ import annotations
 
+import gc
 from functools import cache
 from typing import Any
 
@@ -153,6 +154,16 @@ class Kernel(CPUDispatcher):
         super().__init__(py_func, {}, OPTIONS, _Compiling)
         self._compiler._customize_flags = lambda _: _OUTER
         self.inner = _Inner(py_func)
+
+    def compile(self, sig: Any) -> Any:
+        """A compiler makes millions of objects, and keeps most: nobody looks through them meanwhile."""
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            return super().compile(sig)
+        finally:
+            if collects:
+                gc.enable()
 
     @property
     def _numba_type_(self) -> Any:

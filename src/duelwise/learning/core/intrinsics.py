@@ -11,15 +11,20 @@ products left over, one by one.
 
 from __future__ import annotations
 
+import ctypes
+import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np.linalg import call_xxgemm, call_xxgemv, ensure_blas
+from scipy.linalg.blas import dgemm, dgemv
 
 from duelwise.learning.core.jit import compiled
+from duelwise.learning.core.text import stands_for
 from duelwise.types import Array
 
 LANES = 8
@@ -34,6 +39,33 @@ def _fused(_context: Any, a: Any, b: Any, c: Any) -> Any:
         return builder.fma(*args)
 
     return types.float64(types.float64, types.float64, types.float64), generate
+
+
+def fused_by_fractions(a: float, b: float, c: float) -> float:
+    """The same for Python, slowly."""
+    a, b, c = float(a), float(b), float(c)
+    if not math.isfinite(a) or not math.isfinite(b):
+        return a * b + c
+    if not math.isfinite(c):
+        return c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    try:
+        return float(exact) if exact else a * b + c  # a zero has its sign
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+def _fused_by_the_library() -> Callable[[float, float, float], float]:
+    """C's own, where the process has it."""
+    try:
+        found = ctypes.CDLL(None).fma
+    except (TypeError, OSError, AttributeError):
+        return fused_by_fractions
+    found.argtypes, found.restype = [ctypes.c_double] * 3, ctypes.c_double
+    return found
+
+
+_fused_in_python = stands_for(_fused)(_fused_by_the_library())
 
 
 def _sums_over(rows: int) -> Callable[..., Any]:
@@ -66,7 +98,21 @@ def _sums_over(rows: int) -> Callable[..., Any]:
 
         return types.UniTuple(types.float64, rows)(z, types.intp, r, types.intp), generate
 
-    return intrinsic(sums)
+    made = intrinsic(sums)
+
+    @stands_for(made)
+    def in_lanes(z: Array, first: int, r: Array, n: int) -> tuple[Any, ...]:
+        totals: list[Any] = []
+        for row in z[first : first + rows]:
+            parts: list[Any] = [0.0] * LANES
+            for i in range(n):
+                parts[i % LANES] = _fused_in_python(row[i], r[i], parts[i % LANES])
+            while len(parts) > 1:
+                parts = [a + b for a, b in zip(parts[::2], parts[1::2], strict=True)]
+            totals += parts
+        return tuple(totals)
+
+    return made
 
 
 def _load(builder: Any, begin: Any, at: Any) -> Any:
@@ -111,6 +157,15 @@ def _product(_context: Any, a: Any, _rows: Any, b: Any, out: Any) -> Any:
     return types.none(a, types.intp, b, out), generate
 
 
+@stands_for(_product)
+def _product_by_blas(a: Array, rows: int, b: Array, out: Array) -> None:
+    """By the library that compiled code asks, which is not numpy's own."""
+    if b.ndim == 1:
+        out[:rows] = dgemv(1.0, a[:rows].T, b, trans=1)
+    else:
+        out[:rows] = dgemm(1.0, b.T, a[:rows].T).T
+
+
 _group_sums, _one_sum = _sums_over(GROUP), _sums_over(1)
 
 
@@ -118,6 +173,9 @@ _group_sums, _one_sum = _sums_over(GROUP), _sums_over(1)
 def fused(a: float, b: float, c: float) -> float:
     """a·b + c with a single rounding."""
     return _fused(a, b, c)
+
+
+stands_for(fused)(_fused_in_python)
 
 
 @compiled

@@ -29,6 +29,7 @@ from numba.extending import register_jitable
 
 from duelwise.learning.core.compiling_once import Turns
 from duelwise.learning.core.inner import Kernel
+from duelwise.learning.core.patient import Patient
 from duelwise.learning.core.reference import Reference
 from duelwise.sources import digest, sources
 
@@ -44,6 +45,13 @@ _FOREIGN: dict[type, str] = {}  # state classes of parts from outside, and a dig
 def compiled(function: Callable[P, T]) -> Callable[P, T]:
     """A serial kernel."""
     kernel = Kernel(function)
+    kernel.enable_caching()
+    return _stamped(kernel)
+
+
+def compiled_when_it_pays(function: Callable[P, T]) -> Callable[P, T]:
+    """A kernel that Python calls from the first decision on, compiled after some of them."""
+    kernel = Patient(function)
     kernel.enable_caching()
     return _stamped(kernel)
 
@@ -109,6 +117,10 @@ class _CacheFiles:
             self._of(key).save(key, data)
         finally:
             self._turns.give_back(key)
+
+    def holds(self, key: Any) -> bool:
+        """Whether it is on disk, for this package's own parts."""
+        return key in self._of(key)._load_index()
 
     def flush(self) -> None:
         self._file("").flush()

@@ -66,6 +66,7 @@ def _note(m: Monitors, p: Pending, r: int, slot: int, imputed: bool, theta: Arra
         if y.shape[0] > 0 and not imputed:
             apart = 0.0
             for j in range(y.shape[0]):
-                apart += (y[j] - p.predicted[r, slot, side, j]) ** 2
+                miss = y[j] - p.predicted[r, slot, side, j]
+                apart += miss * miss
             m.error[r, window] += math.sqrt(apart)
             m.counted[r, window] += 1

@@ -13,6 +13,7 @@ compiled code must not give them to Python.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
@@ -59,10 +60,11 @@ def handle(state: T) -> T:
 class Handle:
     """The words of a state; the arrays are shared, not copied."""
 
-    __slots__ = ("_numba_type_", "_row", "address", "held")
+    __slots__ = ("_arrays", "_numba_type_", "_row", "address", "held")
 
     def __init__(self, held: Any) -> None:
         self.held = held
+        self._arrays: list[Any] | None = None
         words: list[int] = []
         self._numba_type_ = _lay_out(held, words)
         self._row = np.array([*words, 0], dtype=np.int64)
@@ -70,6 +72,22 @@ class Handle:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.held, name)
+
+    @property
+    def arrays(self) -> list[Any]:
+        """All of the state, and of the tuples in it."""
+        if self._arrays is None:
+            self._arrays = list(arrays_in(self.held))
+        return self._arrays
+
+
+def arrays_in(value: Any) -> Iterator[Any]:
+    """An array itself, or those in a tuple and in the tuples in it."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, tuple):
+        for one in value:
+            yield from arrays_in(one)
 
 
 def _lay_out(value: Any, words: list[int]) -> types.Type:

@@ -86,7 +86,7 @@ def less_sure(sight: Sight, times: int) -> Sight:
     """The more often the same pair is out without an answer, the less Θ̂ says which pair is next."""
     theta = np.empty(sight.theta.shape[0])
     for j in range(theta.shape[0]):
-        theta[j] = sight.theta[j] / (1.0 + times) ** 3
+        theta[j] = sight.theta[j] / ((1.0 + times) * (1.0 + times) * (1.0 + times))
     return Sight(
         sight.z, theta, sight.inverse, sight.width, sight.distinct, sight.noise, sight.votes, sight.out
     )
@@ -159,7 +159,8 @@ def observe(core: Core, r: int, slot: int, y: Array, imputed: bool) -> bool:
         scores.contexts_seen[r] += 1
         for j in range(dy):
             value = p.y[r, slot, side, j]
-            scores.prediction_error[r] += (value - p.predicted[r, slot, side, j]) ** 2
+            miss = value - p.predicted[r, slot, side, j]
+            scores.prediction_error[r] += miss * miss
             deviation = value - scores.context_mean[r, j]
             scores.context_mean[r, j] += deviation / scores.contexts_seen[r]
             scores.context_spread[r] += deviation * (value - scores.context_mean[r, j])

@@ -15,7 +15,7 @@ from duelwise.learning.core.batch import (
     NOT_FINITE,
     REPEATED,
 )
-from duelwise.learning.core.jit import compiled
+from duelwise.learning.core.jit import compiled, compiled_when_it_pays
 from duelwise.learning.core.pending import FREE, SERVED, Pending, find, has_room
 from duelwise.learning.core.round import hear, is_ready, observe, serve, take_in, update
 from duelwise.learning.core.state import Core
@@ -54,7 +54,7 @@ class Units(NamedTuple):
     reach: Array  # (1, d)
 
 
-@compiled
+@compiled_when_it_pays
 def happen(
     core: Core, estimate: Any, events: Events, units: Units, clamped: IntArray,
     begin: int, keeps: bool,

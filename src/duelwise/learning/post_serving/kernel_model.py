@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from duelwise.learning.core.dispatch import kernel
-from duelwise.learning.core.jit import compiled
+from duelwise.learning.core.jit import compiled_when_it_pays
 from duelwise.learning.core.reference import handle
 from duelwise.learning.core.roles import absorb, predict
 from duelwise.learning.core.round import absorb_seen
@@ -81,7 +81,7 @@ class KernelModel:
         fill_arrays(self.state, state)
 
 
-@compiled
+@compiled_when_it_pays
 def _predict_runs(model: Any, x: Array, post_dim: int) -> Array:
     """x (R, K, dx) → (R, K, dy)."""
     out = np.empty((x.shape[0], x.shape[1], post_dim))
@@ -90,7 +90,7 @@ def _predict_runs(model: Any, x: Array, post_dim: int) -> Array:
     return out
 
 
-@compiled
+@compiled_when_it_pays
 def _absorb_pairs(model: Any, run: IntArray, x: Array, y: Array) -> None:
     """Served pairs in their order: run (n,), x (n, 2, dx), y (n, 2, dy)."""
     for i in range(run.shape[0]):

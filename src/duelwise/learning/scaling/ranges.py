@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from duelwise.errors import InvalidInput
-from duelwise.learning.core.jit import compiled
+from duelwise.learning.core.jit import compiled_when_it_pays
 from duelwise.types import Array, IntArray
 
 
@@ -42,7 +42,7 @@ class Ranges(NamedTuple):
         return self.centre[:, None] + self.half[:, None] * units
 
 
-@compiled
+@compiled_when_it_pays
 def _measured(values: Array, centre: Array, half: Array, reach: Array) -> tuple[Array, IntArray]:
     scaled, beyond = np.empty_like(values), np.zeros(centre.shape, dtype=np.int64)
     for r in range(values.shape[0]):
@@ -56,7 +56,7 @@ def _measured(values: Array, centre: Array, half: Array, reach: Array) -> tuple[
     return scaled, beyond
 
 
-@compiled
+@compiled_when_it_pays
 def spread(x: Array) -> Array:
     """(R, 2, d) the least and the greatest of x (R, K, d) by feature; NaN where one is."""
     found = np.empty((x.shape[0], 2, x.shape[2]))

@@ -7,6 +7,7 @@ so late lies gain nothing from having been asked for early.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from duelwise.types import Array
 @compiled
 def ramp_weight(rank: float, length: float, power: float) -> float:
     """w = min(1, rank/length)^power."""
-    return min(1.0, rank / length) ** power
+    return math.pow(min(1.0, rank / length), power)
 
 
 class ServingRampState(NamedTuple):

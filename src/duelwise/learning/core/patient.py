@@ -1,0 +1,118 @@
+"""Kernels that are not compiled before it pays.
+
+To compile what a stream's first answers need takes many times as long as to start; whoever asks for ten
+decisions would wait for nothing. So a kernel on small arrays is run as text (text.py) until that has taken
+`PATIENCE` seconds, and compiled then. One that is on disk is taken from there at once. Numbers are the same
+in every bit, so it cannot be told from a result which of the two has made it.
+"""
+
+# numba's dispatchers have no types to check against.
+# pyright: basic, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+from numba.core.registry import CPUDispatcher
+
+from duelwise.learning.core.inner import Kernel
+from duelwise.learning.core.reference import Handle, arrays_in
+from duelwise.learning.core.text import NoText, text_of
+from duelwise.types import Array
+
+PATIENCE = 2.0
+"""Seconds that a kernel is run as text, for states of one type, before it is compiled."""
+SMALL_STATE, SMALL_INPUT = 100_000, 1_000
+"""Up to so many numbers, in the largest array of a state and in all arrays beside it, Python is quick."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_call = CPUDispatcher.__call__
+_patience = ContextVar("patience", default=PATIENCE)
+
+
+@contextmanager
+def patience(seconds: float) -> Iterator[None]:
+    """In this thread kernels are run as text for so long, meanwhile; with 0 they are compiled at once."""
+    before = _patience.set(seconds)
+    try:
+        yield
+    finally:
+        _patience.reset(before)
+
+
+def at_once(kernel: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a kernel makes, compiled whatever it takes."""
+    with patience(0.0):
+        return kernel(*args, **kwargs)
+
+
+class Patient(Kernel):
+    """A kernel that Python calls, compiled for each type of state when that is worth it."""
+
+    def __init__(self, py_func: Any) -> None:
+        super().__init__(py_func)
+        self._worth_compiling: set[int] = set()  # types of the first argument, by identity
+        self._read_for: dict[int, float] = {}  # seconds
+
+    def __call__(self, *args: Any) -> Any:
+        kind = id(getattr(args[0], "_numba_type_", None))
+        if kind in self._worth_compiling:
+            return _call(self, *args)
+        if self._is_worth_reading(kind, args):
+            with suppress(NoText):
+                return self._read(kind, args)
+        self._worth_compiling.add(kind)
+        return _call(self, *args)
+
+    def _is_worth_reading(self, kind: int, args: tuple[Any, ...]) -> bool:
+        if self._read_for.get(kind, 0.0) >= _patience.get():
+            return False
+        beside = sum(arg.size for arg in args if isinstance(arg, np.ndarray))
+        largest = max((array.size for array in _arrays(args)), default=0)
+        if beside > SMALL_INPUT or largest > SMALL_STATE:
+            return False
+        return kind in self._read_for or not self._is_on_disk(args)
+
+    def _read(self, kind: int, args: tuple[Any, ...]) -> Any:
+        """What the text makes of this call; where it fails, or is interrupted, nothing has changed."""
+        held, began = [arg.held if isinstance(arg, Handle) else arg for arg in args], time.perf_counter()
+        before = [(array, array.copy()) for array in _arrays(args) if array.flags.writeable]
+        try:
+            with np.errstate(all="ignore"):
+                return _as_boxed(text_of(self)(*held))
+        except BaseException as problem:
+            for array, values in before:
+                array[...] = values
+            if isinstance(problem, Exception):  # compiled code says what is wrong, if anything is
+                raise NoText(self.py_func.__qualname__) from problem
+            raise
+        finally:
+            self._read_for[kind] = self._read_for.get(kind, 0.0) + time.perf_counter() - began
+
+    def _is_on_disk(self, args: tuple[Any, ...]) -> bool:
+        files = getattr(self._cache, "_cache_file", None)
+        if files is None:
+            return False
+        signature = tuple(self.typeof_pyval(arg) for arg in args)
+        return files.holds(self._cache._index_key(signature, self.targetctx.codegen()))
+
+
+def _arrays(args: tuple[Any, ...]) -> Iterator[Array]:
+    """Those that the arguments hold."""
+    for arg in args:
+        yield from arg.arrays if isinstance(arg, Handle) else arrays_in(arg)
+
+
+def _as_boxed(value: Any) -> Any:
+    """Numbers as compiled code hands them to Python."""
+    if isinstance(value, tuple):
+        boxed = [_as_boxed(one) for one in value]
+        return type(value)(*boxed) if hasattr(value, "_fields") else tuple(boxed)
+    return value.item() if isinstance(value, np.generic) else value
