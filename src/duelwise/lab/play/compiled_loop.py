@@ -95,9 +95,7 @@ def rollout(
     ends = [world.runs * share // shares for share in range(shares + 1)]
     draw, contexts = _Drawing(learner, scenario), cast(Any, scenario.contexts_at_work(learner.post_dim))
     prepare(contexts, learner)
-    run: Callable[..., None] = play_block
-    if world.runs * horizon > FEW_ROUNDS:
-        run = partial(at_once, play_block)
+    run = _loop_for(world.runs * horizon)
     following = draw(0)
     with ThreadPoolExecutor(threads) as pool:
         for begin in range(0, horizon, BLOCK):
@@ -119,6 +117,11 @@ def rollout(
     trajectory.told[:] = horizon - held.length  # the others are still on their way
     trajectory.flips_spent[:], trajectory.delay_spent[:] = held.flips_spent, held.delay_spent
     return trajectory
+
+
+def _loop_for(rounds: int) -> Callable[..., None]:
+    """Few rounds are over before it pays to compile."""
+    return play_block if rounds <= FEW_ROUNDS else partial(at_once, play_block)
 
 
 class _Drawing:
