@@ -26,7 +26,7 @@ LONGEST_GATHERING = 0.005  # seconds
 NOT_WAITING = 5  # groups after one that waited in vain
 QUICK_COMMIT = 0.001  # seconds: one that takes less is waited for on the event loop
 REMEMBERED_COMMITS = 8
-AGAIN_SECONDS = 0.001  # before a file that another process writes to is tried again
+AGAIN_SECONDS = 0.0003  # before a file that another process writes to is tried again
 LONGEST_TURN = 1.0  # seconds; after that a thread waits for the file
 
 Outcomes = list[Answer | DuelwiseError]
