@@ -21,7 +21,7 @@ from pathlib import Path
 from benchmarks.processes import ROOT, SERVE
 from benchmarks.timing import write_between_marks
 
-DUELS = 10_000
+LOGS = ((10_000, 0), (10_000, 2), (40_000, 0), (40_000, 2))  # duels and post_dim of logs that are folded
 FIRST_ANSWERS = """
 import sys, time, numpy as np
 from duelwise.stream import DecisionStream, StreamSettings
@@ -140,15 +140,16 @@ def lines(today: Path, repeats: int) -> list[str]:
     ):
         taken = [{key: first_start(program, at) for key, at in versions.items()} for _ in range(repeats)]
         found.append(_line(name, taken, "{:.1f} s", "this"))
-    for post_dim in (0, 2):
+    for duels, post_dim in LOGS:
         with tempfile.TemporaryDirectory() as folder:
             for key, at in versions.items():
-                measured(WRITE, at, f"{folder}/{key}.db", str(post_dim), str(DUELS))
+                measured(WRITE, at, f"{folder}/{key}.db", str(post_dim), str(duels))
             taken = [
                 {key: measured(FOLD, at, f"{folder}/{key}.db") for key, at in versions.items()}
                 for _ in range(repeats)
             ]
-        found.append(_line(f"folding a log, post_dim = {post_dim}", taken, "{:,.0f} events/s", "other"))
+        name = f"folding a log of {duels:,} duels, post_dim = {post_dim}"
+        found.append(_line(name, taken, "{:,.0f} events/s", "other"))
     works = [(name, PLAY, (str(times), *words)) for name, (times, words) in PLAYED.items()]
     for name, program, words in [*works, ("3000 live decisions in memory, K = 10, d = 20", DECIDE, ("5",))]:
         taken = [{key: measured(program, at, *words) for key, at in versions.items()} for _ in range(repeats)]

@@ -18,7 +18,15 @@ from duelwise.stream.events import (
     Retracted,
     Told,
 )
-from duelwise.stream.ledger import DELAY_BINS, Ledger, LowVote, delay_quantile
+from duelwise.stream.ledger import Ledger, LowVote
+from duelwise.stream.vote_delays import (
+    DELAY_BINS,
+    DELAY_BINS_PER_DOUBLING,
+    DELAY_FLOOR,
+    delay_bin,
+    delay_bins,
+    delay_quantile,
+)
 
 NOTHING = np.empty((2, 0))
 
@@ -161,3 +169,10 @@ def test_quantiles_of_delays() -> None:
     delays[[4, 8]] = 1, 3  # from 2 and from 4 milliseconds on, a quarter of a doubling wide
     for share, seconds in ((0.1, 0.002), (0.25, 0.002), (0.26, 0.004), (1.0, 0.004)):
         assert delay_quantile(delays, share) == pytest.approx(seconds * 2**0.25)
+
+
+def test_delays_have_the_same_bins_together_and_one_by_one() -> None:
+    edges = DELAY_FLOOR * 2.0 ** (np.arange(DELAY_BINS + 5) / DELAY_BINS_PER_DOUBLING)
+    near = [edges, np.nextafter(edges, 0.0), np.nextafter(edges, np.inf), [-1.0, 0.0, 1e300]]
+    seconds = np.concatenate([*near, np.random.default_rng(0).exponential(5.0, 1000)])
+    assert delay_bins(seconds).tolist() == [delay_bin(one) for one in seconds.tolist()]

@@ -12,10 +12,10 @@ import numpy as np
 from duelwise.storage import JSON
 from duelwise.stream import DecisionStream
 from duelwise.stream.answering import Ranking
-from duelwise.stream.ledger import DELAY_BINS_PER_DOUBLING, DELAY_FLOOR
 from duelwise.stream.plots import Trace, chart, script
 from duelwise.stream.rating import Rater
 from duelwise.stream.report import Report
+from duelwise.stream.vote_delays import DELAY_BINS_PER_DOUBLING, DELAY_FLOOR
 from duelwise.stream.vote_table import VoteTable
 
 SHOWN = 50  # lines of the board and of the raters

@@ -37,6 +37,7 @@ from duelwise.stream.lifecycle import (
     winner_of,
 )
 from duelwise.stream.log_time import LogTime
+from duelwise.stream.vote_delays import DELAY_BINS, delay_bin, delay_bins
 from duelwise.types import Array, IntArray, Snapshot
 
 LONGEST_RETRACTION = 60.0  # seconds between two parts of one; after it nobody is waited for
@@ -45,9 +46,6 @@ WEIGHT_BINS = 20  # of equal width over (0, 1]
 LOWEST_KEPT = 20  # votes with the least weight
 WEIGHTS_KEPT = 1000  # duels whose weight a ticket still shows
 SOURCES_KEPT = 1000  # when there are more, the one whose votes count most makes room
-DELAY_FLOOR = 1e-3  # seconds; shorter delays fall into the first bin
-DELAY_BINS_PER_DOUBLING = 4
-DELAY_BINS = 160  # up to 2^40 ms, 35 years
 
 
 class Waiting(NamedTuple):
@@ -221,8 +219,7 @@ class Ledger:
         began[now], swapped[now] = asked_at[rounds[now] - first], events.asked.swapped[rounds[now] - first]
         tickets = [self.waiting[round] for round in rounds[~now].tolist()]
         began[~now], swapped[~now] = [t.asked_at for t in tickets], [t.swapped for t in tickets]
-        bins = list(map(_delay_bin, (at - began).tolist()))
-        self.delays += np.bincount(bins, minlength=DELAY_BINS)
+        self.delays += np.bincount(delay_bins(at - began), minlength=DELAY_BINS)
         for (outcome, is_swapped), count in Counter(
             zip(events.outcome.tolist(), swapped.tolist(), strict=True)
         ).items():
@@ -244,7 +241,7 @@ class Ledger:
 
     def _told(self, told: Told, at: float) -> None:
         ticket = self.waiting[told.round]
-        self.delays[_delay_bin(at - ticket.asked_at)] += 1
+        self.delays[delay_bin(at - ticket.asked_at)] += 1
         self.wins[winner_of(told.outcome, swapped=ticket.swapped)] += 1
         if told.source is not None or ticket.wanted > 1:  # of several votes each keeps its place
             self.voted_sources.setdefault(told.round, []).append(told.source)
@@ -395,18 +392,3 @@ def renamed_source(fields: dict[str, JSON], source: str, other: str) -> dict[str
             names = cast("list[str]", fields[name])
             renamed[name] = [other if one == source else one for one in names]
     return renamed
-
-
-def _delay_bin(seconds: float) -> int:
-    if seconds <= DELAY_FLOOR:
-        return 0
-    return min(int(math.log2(seconds / DELAY_FLOOR) * DELAY_BINS_PER_DOUBLING), DELAY_BINS - 1)
-
-
-def delay_quantile(delays: IntArray, share: float) -> float | None:
-    """The delay in seconds that this share of votes did not exceed, to within a fifth."""
-    total = int(delays.sum())
-    if total == 0:
-        return None
-    reached = int(np.searchsorted(np.cumsum(delays), share * total))
-    return DELAY_FLOOR * 2.0 ** ((min(reached, DELAY_BINS - 1) + 1) / DELAY_BINS_PER_DOUBLING)

@@ -16,7 +16,8 @@ from duelwise.storage import JSON, TicketRow
 from duelwise.stream import tickets
 from duelwise.stream.answering import PositionBias, position_bias
 from duelwise.stream.folding import Folded
-from duelwise.stream.ledger import WEIGHT_BINS, delay_quantile
+from duelwise.stream.ledger import WEIGHT_BINS
+from duelwise.stream.vote_delays import delay_quantile
 from duelwise.types import Array
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
