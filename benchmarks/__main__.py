@@ -25,6 +25,7 @@ from rich.table import Table
 
 from benchmarks import laboratory, live, wide
 from benchmarks.timing import Row, write_between_marks
+from duelwise.learning.core.patient import patience
 
 LABORATORY = {
     "linear": laboratory.linear,
@@ -44,6 +45,7 @@ LIVE = {
 PARTS = ("laboratory", "live")
 
 
+@patience(0.0)  # what is timed is compiled
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

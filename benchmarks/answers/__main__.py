@@ -26,6 +26,7 @@ from benchmarks.answers.page import (
 )  # fmt: skip
 from benchmarks.answers.resuming import Measured, lines_of, measured_in
 from benchmarks.timing import write_between_marks
+from duelwise.learning.core.patient import patience
 
 PARTS: dict[str, tuple[Callable[[int, int, Measured], Iterator[Mapping[str, object]]], int]] = {
     "coverage": (coverage.rows, 2000),
@@ -50,6 +51,7 @@ TABLES = {
 """The marks of each part in the page, and what stands between them."""
 
 
+@patience(0.0)  # what is timed is compiled
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

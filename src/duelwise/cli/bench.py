@@ -27,6 +27,7 @@ from duelwise.lab.play.compiled_loop import play
 from duelwise.lab.play.corruptions import StrategicCorruption
 from duelwise.lab.play.delays import GaussianDelay
 from duelwise.lab.worlds.linear import LinearWorld
+from duelwise.learning.core.patient import patience
 from duelwise.learning.recipes import rcdp_ucb
 from duelwise.types import Contexts, Votes
 
@@ -49,7 +50,7 @@ def bench(
     out = console(quiet=quiet, json=json_file)
     out.print("Compiled code is loaded before it is timed; the first time ever it takes a minute to make.")
     measured: dict[str, float] = {}
-    with interruptible("Nothing is kept of measurements; compiled code is."):
+    with interruptible("Nothing is kept of measurements; compiled code is."), patience(0.0):
         for made in (_live(rounds, measured), _models(rounds, measured), _simulation(rounds, measured)):
             out.print(made)
     out.print(

@@ -17,6 +17,7 @@ from duelwise.lab.play import compiled_loop
 from duelwise.lab.play.simulation import Trajectory
 from duelwise.lab.worlds.recorded import RecordedWorld
 from duelwise.learning.core.compile_time import compile_time
+from duelwise.learning.core.patient import patience
 from duelwise.learning.monitoring import Watched, watched
 from duelwise.types import Array, IntArray
 
@@ -58,7 +59,7 @@ def play(cell: Cell, *, monitors: bool = False) -> Curve:
         if monitors:
             learner.watch()
         begun = time.process_time()  # not the clock: other work on the machine is no cost of this cell
-        with compile_time() as spent:
+        with compile_time() as spent, patience(0.0):  # what is timed is compiled
             trajectory = compiled_loop.play(learner, scenario, horizon=cell.problem.horizon)
         seconds = time.process_time() - begun - spent.processor_seconds
         world = scenario.world

@@ -20,6 +20,7 @@ from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import Trajectory
 from duelwise.lab.sweep.forecast import Work
 from duelwise.learning.core.compile_time import compile_time
+from duelwise.learning.core.patient import patience
 from duelwise.learning.learner import DuelingLearner
 from duelwise.types import Array
 
@@ -161,7 +162,7 @@ def compete(
     if after is not None:
         learner.watch()
     begun = time.perf_counter()
-    with compile_time(compiling) as spent:
+    with compile_time(compiling) as spent, patience(0.0):  # what is timed is compiled
         trajectory = compiled_loop.play(learner, scenario, horizon=problem.horizon, progress=progress)
     seconds = time.perf_counter() - begun - spent.seconds
     standing = Standing(method=method, trajectory=trajectory, seconds=seconds, compiling=spent.seconds)

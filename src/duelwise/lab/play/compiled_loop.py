@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from contextlib import nullcontext
+from contextvars import copy_context
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
@@ -26,7 +27,7 @@ from duelwise.lab.play.simulation import Trajectory, check_fit, empty_trajectory
 from duelwise.lab.play.world import BlockWorld, World, WorldBlock
 from duelwise.learning.core.dispatch import offers_kernel
 from duelwise.learning.core.jit import compiled, compiled_when_it_pays
-from duelwise.learning.core.patient import at_once
+from duelwise.learning.core.patient import patience
 from duelwise.learning.core.pending import find
 from duelwise.learning.core.reference import handle
 from duelwise.learning.core.roles import keeps_votes, predict
@@ -95,9 +96,9 @@ def rollout(
     ends = [world.runs * share // shares for share in range(shares + 1)]
     draw, contexts = _Drawing(learner, scenario), cast(Any, scenario.contexts_at_work(learner.post_dim))
     prepare(contexts, learner)
-    run = _loop_for(world.runs * horizon)
     following = draw(0)
-    with ThreadPoolExecutor(threads) as pool:
+    few = world.runs * horizon <= FEW_ROUNDS  # over before it pays to compile
+    with ThreadPoolExecutor(threads) as pool, nullcontext() if few else patience(0.0):
         for begin in range(0, horizon, BLOCK):
             block, rounds = following, min(BLOCK, horizon - begin)
             held = with_room(held, rounds)
@@ -107,7 +108,10 @@ def rollout(
             brought = contexts.compiled(begin, world.runs)  # not while the block before is played
             states: tuple[Any, ...] = (learner.core, estimate, model, block, brought, held, kept)
             fixed = [handle(state) for state in states]
-            parts = [pool.submit(run, *fixed, begin, rounds, *span) for span in pairwise(ends)]
+            parts = [
+                pool.submit(copy_context().run, cast(Any, play_block), *fixed, begin, rounds, *span)
+                for span in pairwise(ends)
+            ]
             if begin + BLOCK < horizon:
                 following = draw(begin + BLOCK)  # while the threads play
             for part in parts:
@@ -117,11 +121,6 @@ def rollout(
     trajectory.told[:] = horizon - held.length  # the others are still on their way
     trajectory.flips_spent[:], trajectory.delay_spent[:] = held.flips_spent, held.delay_spent
     return trajectory
-
-
-def _loop_for(rounds: int) -> Callable[..., None]:
-    """Few rounds are over before it pays to compile."""
-    return play_block if rounds <= FEW_ROUNDS else partial(at_once, play_block)
 
 
 class _Drawing:

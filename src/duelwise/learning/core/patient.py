@@ -12,10 +12,10 @@ in every bit, so it cannot be told from a result which of the two has made it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 from numba.core.registry import CPUDispatcher
@@ -30,27 +30,18 @@ PATIENCE = 2.0
 SMALL_STATE, SMALL_INPUT = 100_000, 1_000
 """Up to so many numbers, in the largest array of a state and in all arrays beside it, Python is quick."""
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 _call = CPUDispatcher.__call__
 _patience = ContextVar("patience", default=PATIENCE)
 
 
 @contextmanager
 def patience(seconds: float) -> Iterator[None]:
-    """In this thread kernels are run as text for so long, meanwhile; with 0 they are compiled at once."""
+    """In this context kernels are run as text for so long; with 0 they are compiled at once."""
     before = _patience.set(seconds)
     try:
         yield
     finally:
         _patience.reset(before)
-
-
-def at_once(kernel: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What a kernel makes, compiled whatever it takes."""
-    with patience(0.0):
-        return kernel(*args, **kwargs)
 
 
 class Patient(Kernel):
