@@ -17,7 +17,7 @@ import psutil
 from duelwise.learning.core.patient import patience
 from duelwise.stream.choosing import Choices, Chooser
 from duelwise.stream.events import Asked, Event, Observed, Recorded, Told
-from duelwise.stream.folding import Folded
+from duelwise.stream.folded import Folded
 from duelwise.stream.settings import StreamSettings
 from duelwise.types import Array
 

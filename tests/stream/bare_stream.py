@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from duelwise.stream.choosing import Choices, Chooser
 from duelwise.stream.events import Asked, Event, Observed, Recorded, Told
-from duelwise.stream.folding import Folded
+from duelwise.stream.folded import Folded
 from duelwise.stream.settings import StreamSettings
 
 

@@ -18,7 +18,8 @@ from duelwise.storage.codec import MOST_LAYOUTS, unpack_together
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.columns import ODD, columns_of
 from duelwise.stream.events import REWRITING
-from duelwise.stream.folding import Folded, fold, rebuild
+from duelwise.stream.folded import Folded
+from duelwise.stream.folding import fold, rebuild
 from duelwise.stream.leaving_out import left_out
 from duelwise.stream.ledger import WEIGHTS_KEPT, Ledger
 from duelwise.stream.log_time import DAY, HOUR, LogTime

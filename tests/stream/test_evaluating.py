@@ -17,7 +17,7 @@ from duelwise.storage import open_store
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.evaluating import OFFLINE, POSTERIOR, Folds, _offers, _offline, evaluate
 from duelwise.stream.events import Asked, Recorded, Told
-from duelwise.stream.folding import Folded
+from duelwise.stream.folded import Folded
 from duelwise.stream.logs import RecordedLog
 from duelwise.stream.prequential import _won, chances, held_out, walk
 from duelwise.stream.transfer import backup, read_backup

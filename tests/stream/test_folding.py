@@ -24,7 +24,8 @@ from duelwise.stream.events import (
     kind_of,
     to_json,
 )
-from duelwise.stream.folding import Folded, fold, load, rebuild
+from duelwise.stream.folded import Folded
+from duelwise.stream.folding import fold, load, rebuild
 from duelwise.stream.logs import RecordedLog, StoredLog
 from duelwise.stream.transfer import export_lines, read_lines
 

@@ -175,7 +175,7 @@ def test_an_interruption_between_commit_and_fold_is_made_good(
 ) -> None:
     vote(stream, rng)
     interrupted = lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)  # noqa: E731
-    monkeypatch.setattr("duelwise.stream.folding.Folded._serve", interrupted)
+    monkeypatch.setattr("duelwise.stream.folded.Folded._serve", interrupted)
     with pytest.raises(KeyboardInterrupt):
         stream.ask(candidates(rng))
     monkeypatch.undo()

@@ -11,7 +11,7 @@ from duelwise.errors import CannotChoose
 from duelwise.learning.core.batch import all_finite
 from duelwise.learning.scaling import Offer
 from duelwise.randomness import RoundDraws
-from duelwise.stream.folding import Folded
+from duelwise.stream.folded import Folded
 from duelwise.stream.settings import StreamSettings
 from duelwise.types import Array, BoolArray, IntArray
 

@@ -25,7 +25,7 @@ from duelwise.stream.events import (
     SourceReleased,
     SourcesWeighed,
 )
-from duelwise.stream.folding import Folded
+from duelwise.stream.folded import Folded
 from duelwise.stream.hearing import Hearing
 from duelwise.stream.lifecycle import LATE_CONTEXT
 from duelwise.stream.operations import Answer, Ask, Observe, Operation, Retract, Tell

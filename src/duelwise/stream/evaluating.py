@@ -15,7 +15,7 @@ from duelwise.errors import InvalidInput, unknown_name
 from duelwise.learning.recipes import STREAM_RECIPES
 from duelwise.randomness import generator
 from duelwise.stream.events import Asked, Recorded, Told
-from duelwise.stream.folding import Folded
+from duelwise.stream.folded import Folded
 from duelwise.stream.logs import Log, RecordedLog
 from duelwise.stream.prequential import Walked, held_out, walk
 from duelwise.stream.reliving import relive

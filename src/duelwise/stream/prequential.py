@@ -9,7 +9,7 @@ import numpy as np
 
 from duelwise.learning.core.links import means
 from duelwise.stream.events import REWRITING, Asked, Imputed, Observed, Told
-from duelwise.stream.folding import Folded
+from duelwise.stream.folded import Folded
 from duelwise.stream.leaving_out import LeftOut, left_out
 from duelwise.stream.logs import RecordedLog
 from duelwise.stream.open_duels import OpenDuels

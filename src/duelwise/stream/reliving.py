@@ -18,7 +18,7 @@ from duelwise.stream.events import (
     Retracted,
     SourcesWeighed,
 )
-from duelwise.stream.folding import Folded
+from duelwise.stream.folded import Folded
 from duelwise.stream.past_ranges import ranges_of_log
 from duelwise.stream.settings import StreamSettings
 from duelwise.types import Array

@@ -16,7 +16,8 @@ from duelwise.stream.background import Background
 from duelwise.stream.choosing import Chooser
 from duelwise.stream.deciding import Batch
 from duelwise.stream.events import Rebuilt, Recorded, encode, kind_of
-from duelwise.stream.folding import Folded, caught_up, load, rebuild
+from duelwise.stream.folded import Folded
+from duelwise.stream.folding import caught_up, load, rebuild
 from duelwise.stream.logs import StoredLog
 from duelwise.stream.operations import Operation
 from duelwise.stream.settings import StreamSettings

@@ -15,7 +15,7 @@ from duelwise.learning.monitoring import watched
 from duelwise.storage import JSON, TicketRow
 from duelwise.stream import tickets
 from duelwise.stream.answering import PositionBias, position_bias
-from duelwise.stream.folding import Folded
+from duelwise.stream.folded import Folded
 from duelwise.stream.ledger import WEIGHT_BINS
 from duelwise.stream.vote_delays import delay_quantile
 from duelwise.types import Array

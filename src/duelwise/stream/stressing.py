@@ -14,7 +14,7 @@ from duelwise.stream.attacks import ATTACKS, Target, delayed, turned
 from duelwise.stream.catalogue import Catalogue
 from duelwise.stream.evaluating import POSTERIOR, with_recipe
 from duelwise.stream.events import REWRITING, Asked, Recorded, Told, kind_of
-from duelwise.stream.folding import Folded
+from duelwise.stream.folded import Folded
 from duelwise.stream.leaving_out import left_out
 from duelwise.stream.logs import Log, RecordedLog
 from duelwise.stream.prequential import walk

@@ -9,7 +9,7 @@ from duelwise.storage import OPEN_STATES, EventRow, TicketRow, Writer
 from duelwise.stream import events, tickets
 from duelwise.stream.candidates import is_name
 from duelwise.stream.events import Asked, Event, Recorded, encode, kind_of
-from duelwise.stream.folding import Folded
+from duelwise.stream.folded import Folded
 from duelwise.stream.operations import Ask, Import, Operation, Receipt
 
 

@@ -19,7 +19,8 @@ from duelwise.errors import Conflict, InvalidInput, unknown_name
 from duelwise.storage import JSON, Store, Writer
 from duelwise.stream.candidates import check_name, check_stream_name
 from duelwise.stream.events import Asked, Event, Recorded, encode, from_json, kind_of, to_json
-from duelwise.stream.folding import Folded, fold
+from duelwise.stream.folded import Folded
+from duelwise.stream.folding import fold
 from duelwise.stream.history import History
 from duelwise.stream.logs import RecordedLog, StoredLog
 from duelwise.stream.reliving import Change, relive, same

@@ -12,7 +12,7 @@ from duelwise.answers.raters import Judged
 from duelwise.stream import tickets
 from duelwise.stream.collecting import uncollected
 from duelwise.stream.events import REWRITING, Asked, Recorded
-from duelwise.stream.folding import Folded
+from duelwise.stream.folded import Folded
 from duelwise.stream.leaving_out import left_out
 from duelwise.stream.lifecycle import winner_of
 from duelwise.stream.logs import Log

@@ -11,7 +11,7 @@ import numpy as np
 from duelwise.learning.core.patient import patience
 from duelwise.stream.choosing import Choices, Chooser
 from duelwise.stream.events import Asked, Observed, Recorded, Told
-from duelwise.stream.folding import Folded
+from duelwise.stream.folded import Folded
 from duelwise.stream.settings import StreamSettings
 
 _known: set[str] = set()  # kinds that this process has compiled

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from duelwise.answers.trust import distrusted
-from duelwise.stream.folding import Folded
+from duelwise.stream.folded import Folded
 from duelwise.stream.logs import Log
 from duelwise.stream.settings import StreamSettings
 from duelwise.stream.vote_table import VoteTable, read_votes
