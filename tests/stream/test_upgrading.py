@@ -37,7 +37,8 @@ with DecisionStream.open(sys.argv[1], "meals") as stream:
 def _open_with_another_version(folder: Path, url: str, change: dict[str, tuple[str, str]]) -> list[str]:
     """Open the stream with a copy of the package in which some lines were changed."""
     package = Path(duelwise.__file__).parent
-    shutil.copytree(package, folder / "duelwise")  # kernels on disk come along
+    under_way = shutil.ignore_patterns("*.lock", "*.tmp.*")  # of who compiles at this moment
+    shutil.copytree(package, folder / "duelwise", ignore=under_way)  # kernels on disk come along
     for file, (old, new) in change.items():
         path = folder / "duelwise" / file
         assert old in path.read_text()
