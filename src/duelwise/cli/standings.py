@@ -29,7 +29,7 @@ def hold(contest: Contest, *, quiet: bool = False, after: After | None = None) -
     refuse_too_large(work)
     console = Console(stderr=True, quiet=quiet)
     console.print(
-        f"Playing {forecast(work)}; the first time ever it also compiles for a minute.", highlight=False
+        f"Playing {forecast(work)}; the first time ever it also compiles for half a minute.", highlight=False
     )
     trials = contest.trials()
     columns = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 
+from duelwise.collecting import uncollected
 from duelwise.storage.rows import EventColumns
-from duelwise.stream.collecting import uncollected
 from duelwise.stream.events import (
     REWRITING,
     Rebuilt,

@@ -9,8 +9,8 @@ import numpy as np
 
 from duelwise.answers.influence import leverages
 from duelwise.answers.raters import Judged
+from duelwise.collecting import uncollected
 from duelwise.stream import tickets
-from duelwise.stream.collecting import uncollected
 from duelwise.stream.events import REWRITING, Asked, Recorded
 from duelwise.stream.folded import Folded
 from duelwise.stream.leaving_out import left_out

@@ -12,7 +12,6 @@ that neither makes nor returns an array counts no references: whoever called it 
 
 from __future__ import annotations
 
-import gc
 from functools import cache
 from typing import Any
 
@@ -25,6 +24,8 @@ from numba.core.registry import CPUDispatcher
 from numba.core.target_extension import CPU, jit_registry
 from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import AnnotateTypes, NopythonRewrites
+
+from duelwise.collecting import uncollected
 
 OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": None}
 
@@ -156,14 +157,9 @@ class Kernel(CPUDispatcher):
         self.inner = _Inner(py_func)
 
     def compile(self, sig: Any) -> Any:
-        """A compiler makes millions of objects, and keeps most: nobody looks through them meanwhile."""
-        collects = gc.isenabled()
-        gc.disable()
-        try:
+        """A compiler makes millions of objects, and keeps most."""
+        with uncollected():
             return super().compile(sig)
-        finally:
-            if collects:
-                gc.enable()
 
     @property
     def _numba_type_(self) -> Any:

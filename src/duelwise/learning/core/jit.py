@@ -44,16 +44,12 @@ _FOREIGN: dict[type, str] = {}  # state classes of parts from outside, and a dig
 
 def compiled(function: Callable[P, T]) -> Callable[P, T]:
     """A serial kernel."""
-    kernel = Kernel(function)
-    kernel.enable_caching()
-    return _stamped(kernel)
+    return _on_disk(Kernel(function))
 
 
 def compiled_when_it_pays(function: Callable[P, T]) -> Callable[P, T]:
     """A kernel that Python calls from the first decision on, compiled after some of them."""
-    kernel = Patient(function)
-    kernel.enable_caching()
-    return _stamped(kernel)
+    return _on_disk(Patient(function))
 
 
 def also_compiled(function: Callable[P, T]) -> Callable[P, T]:
@@ -80,6 +76,12 @@ def mark_foreign(state: type, kernel: Callable[..., Any]) -> None:
     except (OSError, TypeError):  # typed in at a prompt: good for this process only
         source = uuid.uuid4().bytes
     _FOREIGN[state] = _FOREIGN.get(state, "") + hashlib.sha256(source).hexdigest()[:8]
+
+
+def _on_disk(kernel: Any) -> Any:
+    """The kernel, kept for other processes."""
+    kernel.enable_caching()
+    return _stamped(kernel)
 
 
 def _stamped(kernel: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Long walks over a log without Python's collector, which would look at all they keep again and again."""
+"""Long work without Python's collector, which would look at all that it keeps again and again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Generator[None]:
-    """Events and votes hold no cycles: what is dropped meanwhile is freed at once all the same."""
+    """What is dropped meanwhile is freed at once all the same, but for cycles: those wait for the end."""
     was_on = gc.isenabled()
     gc.disable()
     try:
