@@ -1,8 +1,12 @@
 """Opening, migrating and failing databases."""
 
+import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -10,7 +14,7 @@ from alembic.migration import MigrationContext
 
 from duelwise.errors import InvalidInput, StorageFailure, UnknownName
 from duelwise.storage import Store, open_store
-from duelwise.storage.database import open_engine
+from duelwise.storage.database import open_engine, write_ahead
 from duelwise.storage.schema import metadata
 from full_disk import Disk
 
@@ -92,3 +96,19 @@ def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path) -> None:
     with store.writing(stream.id) as writer:
         assert writer.append("note", b"again", at=0.0) == acknowledged + 1
     store.close()
+
+
+def test_many_may_begin_a_store_in_the_same_moment(tmp_path: Path) -> None:
+    """SQLite refuses some of them at once, however long they would wait: about one in two hundred."""
+    together = Barrier(8)
+
+    def refusal(number: int) -> str | None:
+        together.wait()
+        with closing(sqlite3.connect(tmp_path / f"{number}.db")) as connection:
+            try:
+                write_ahead(connection)
+            except sqlite3.OperationalError as error:
+                return str(error)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(refusal, [number for number in range(200) for _ in range(8)])) == {None}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any, Literal, NamedTuple, NoReturn, cast, get_args
 
 import numpy as np
@@ -17,12 +16,11 @@ from duelwise.learning.core.equations import widest_pair
 from duelwise.learning.core.geometry import Geometry, geometry
 from duelwise.learning.core.links import link_code
 from duelwise.learning.core.monitors import Monitors, monitors
-from duelwise.learning.core.patient import patience
 from duelwise.learning.core.pending import Pending
 from duelwise.learning.core.reference import handle
 from duelwise.learning.core.roles import keeps_votes
 from duelwise.learning.core.round import knows_nothing, take_in
-from duelwise.learning.core.sequence import Events, Units, happen
+from duelwise.learning.core.sequence import Units, happen
 from duelwise.learning.core.state import (
     EXPLORES_ARRIVED,
     EXPLORES_REQUESTED,
@@ -49,7 +47,6 @@ from duelwise.types import Array, BoolArray, Contexts, Duel, IntArray, Served, S
 GeometryName = Literal["served", "arrived", "requested"]
 GEOMETRIES = {"served": EXPLORES_SERVED, "arrived": EXPLORES_ARRIVED, "requested": EXPLORES_REQUESTED}
 FeaturesName = Literal["observed", "predicted"]
-FEW_EVENTS = 100  # that are folded before it pays to compile how
 
 
 class Parts(NamedTuple):
@@ -386,12 +383,7 @@ class DuelingLearner:
 
         Their features come as they are and are seen in these units; `clamped` (1, d) counts those beyond.
         """
-        events = gathered.close()
-        with patience(0.0) if events.counts[0] > FEW_EVENTS else nullcontext():
-            return self._fold(gathered, events, units, clamped)
-
-    def _fold(self, gathered: Gathered, events: Events, units: Units, clamped: IntArray) -> Learned:
-        begin, each = 0, NOTHING
+        events, begin, each = gathered.close(), 0, NOTHING
         while True:
             estimate = self._estimate_with_room(int(events.counts[3]) + self.core.pending.round.shape[1])
             verdict, at, round, weight = happen(

@@ -25,53 +25,44 @@ class Width(Protocol):
     def at(self, core: Core) -> Array: ...  # (R,)
 
 
-class Constant(NamedTuple):
-    """c."""
-
-    value: Array  # (R,)
+CONSTANT, THEORY, OBSERVED = range(3)
 
 
-class Theory(NamedTuple):
-    """What (7) follows from."""
+class WidthState(NamedTuple):
+    """Which of the three, and what it follows from: learners that differ in it share a loop."""
 
-    clip: Array  # (R,) α
-    wrong: float  # C + D
-    norm_bound: float  # M
-    confidence: float  # δ
-    feature_bound: float  # L
-
-
-class Observed(NamedTuple):
-    """What the radius follows from, besides what is seen."""
-
-    clip: Array  # (R,) α
-    wrong: float  # C
-    norm_bound: float  # M
-    confidence: float  # δ
+    rule: int
+    value: Array  # (R,) c, or a radius's α
+    wrong: float = 0.0  # C + D, or C
+    norm_bound: float = 0.0  # M
+    confidence: float = 0.0  # δ
+    feature_bound: float = 0.0  # L
 
 
-@kernel(width_at, Constant)
-def constant_width(width: Constant, core: Core, r: int) -> float:
-    """c."""
-    return width.value[r]
+@kernel(width_at, WidthState)
+def width_by_rule(width: WidthState, core: Core, r: int) -> float:
+    """c, or 2β_t."""
+    if width.rule == CONSTANT:
+        return width.value[r]
+    return theory_width(width, core, r) if width.rule == THEORY else observed_width(width, core, r)
 
 
-@kernel(width_at, Theory)
-def theory_width(width: Theory, core: Core, r: int) -> float:
+@compiled
+def theory_width(width: WidthState, core: Core, r: int) -> float:
     """2β_t by (7)."""
     ridge, dim = core.fit.rules.regularisation[r], core.fit.theta.shape[1]
     growth = (core.pending.next_round[r] + 1.0) * width.feature_bound * width.feature_bound
-    bias = bias_terms(ridge, width.norm_bound, width.clip[r], width.wrong)
+    bias = bias_terms(ridge, width.norm_bound, width.value[r], width.wrong)
     return 2.0 * (noise_term(growth, dim, ridge, width.confidence) + bias)
 
 
-@kernel(width_at, Observed)
-def observed_width(width: Observed, core: Core, r: int) -> float:
+@compiled
+def observed_width(width: WidthState, core: Core, r: int) -> float:
     """2β_t by what is seen: log det V and the votes that are out."""
     ridge, dim = core.fit.rules.regularisation[r], core.fit.theta.shape[1]
     growth = core.served.log_det[r] - dim * math.log(ridge)
     noise = seen_noise_term(growth, core.fit.rules.curvature[r], width.confidence)
-    bias = bias_terms(ridge, width.norm_bound, width.clip[r], width.wrong)
+    bias = bias_terms(ridge, width.norm_bound, width.value[r], width.wrong)
     return 2.0 * (noise + bias + pull(core.pending, r, core.served.inverse[r]))
 
 
@@ -96,8 +87,8 @@ class ConstantWidth:
     def at(self, core: Core) -> Array:
         return _at(handle(self.compiled(len(core.fit.theta))), handle(core))
 
-    def compiled(self, runs: int) -> Constant:
-        return Constant(_each(self.value, runs))
+    def compiled(self, runs: int) -> WidthState:
+        return WidthState(CONSTANT, _each(self.value, runs))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,10 +112,10 @@ class TheoryWidth:
     def at(self, core: Core) -> Array:
         return _at(handle(self.compiled(len(core.fit.theta))), handle(core))
 
-    def compiled(self, runs: int) -> Theory:
+    def compiled(self, runs: int) -> WidthState:
         wrong, confidence = float(self.corruption_budget + self.delay), float(self.confidence)
         bounds = float(self.norm_bound), confidence, float(self.feature_bound)
-        return Theory(_each(self.clip, runs), wrong, *bounds)
+        return WidthState(THEORY, _each(self.clip, runs), wrong, *bounds)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,9 +133,9 @@ class ObservedWidth:
     def at(self, core: Core) -> Array:
         return _at(handle(self.compiled(len(core.fit.theta))), handle(core))
 
-    def compiled(self, runs: int) -> Observed:
+    def compiled(self, runs: int) -> WidthState:
         wrong, confidence = float(self.corruption_budget), float(self.confidence)
-        return Observed(_each(self.clip, runs), wrong, float(self.norm_bound), confidence)
+        return WidthState(OBSERVED, _each(self.clip, runs), wrong, float(self.norm_bound), confidence)
 
 
 def _each(value: float | Array, runs: int) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 from sqlite3 import Connection as SqliteConnection
+from sqlite3 import OperationalError
 from typing import Any
 
 import sqlalchemy as sa
@@ -31,7 +32,6 @@ MIGRATION_LOCK = 7_353_611  # an arbitrary number that every Duelwise process ag
 _LOCK_TIMEOUTS = ("database is locked", "lock timeout", "LockNotAvailable")
 
 _SQLITE_PRAGMAS = (
-    "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",  # in WAL mode, NORMAL may lose acknowledged commits on power loss
     f"PRAGMA busy_timeout = {int(LOCK_SECONDS * 1000)}",
     "PRAGMA foreign_keys = ON",
@@ -89,6 +89,7 @@ def _sqlite(address: URL) -> Engine:
         connection.isolation_level = None  # transactions begin where `begin` says so
         for pragma in _SQLITE_PRAGMAS:
             connection.execute(pragma)
+        write_ahead(connection)
 
     def begin(connection: Connection) -> None:
         writes = connection.get_execution_options().get("writes", False)
@@ -98,6 +99,19 @@ def _sqlite(address: URL) -> Engine:
     event.listen(engine, "connect", settle)
     event.listen(engine, "begin", begin)
     return engine
+
+
+def write_ahead(connection: SqliteConnection) -> None:
+    """Commits go to a file beside; of several that begin a new store, SQLite makes some fail, not wait."""
+    latest = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except OperationalError as error:
+            if not is_lock_timeout(str(error)) or time.monotonic() > latest:
+                raise
+            time.sleep(0.01)
 
 
 def empty_write_ahead_file(engine: Engine) -> None:

@@ -21,7 +21,6 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np.linalg import call_xxgemm, call_xxgemv, ensure_blas
-from scipy.linalg.blas import dgemm, dgemv
 
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.text import stands_for
@@ -160,6 +159,8 @@ def _product(_context: Any, a: Any, _rows: Any, b: Any, out: Any) -> Any:
 @stands_for(_product)
 def _product_by_blas(a: Array, rows: int, b: Array, out: Array) -> None:
     """By the library that compiled code asks, which is not numpy's own."""
+    from scipy.linalg.blas import dgemm, dgemv  # a tenth of a second to import
+
     if b.ndim == 1:
         out[:rows] = dgemv(1.0, a[:rows].T, b, trans=1)
     else:

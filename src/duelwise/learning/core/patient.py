@@ -51,6 +51,7 @@ class Patient(Kernel):
         super().__init__(py_func)
         self._worth_compiling: set[int] = set()  # types of the first argument, by identity
         self._read_for: dict[int, float] = {}  # seconds
+        self._compiled_in = PATIENCE  # what the last of them took: the first also pays for what it calls
 
     def __call__(self, *args: Any) -> Any:
         kind = id(getattr(args[0], "_numba_type_", None))
@@ -60,10 +61,14 @@ class Patient(Kernel):
             with suppress(NoText):
                 return self._read(kind, args)
         self._worth_compiling.add(kind)
-        return _call(self, *args)
+        began = time.perf_counter()
+        try:
+            return _call(self, *args)
+        finally:
+            self._compiled_in = min(PATIENCE, time.perf_counter() - began)
 
     def _is_worth_reading(self, kind: int, args: tuple[Any, ...]) -> bool:
-        if self._read_for.get(kind, 0.0) >= _patience.get():
+        if self._read_for.get(kind, 0.0) >= min(self._compiled_in, _patience.get()):
             return False
         beside = sum(arg.size for arg in args if isinstance(arg, np.ndarray))
         largest = max((array.size for array in _arrays(args)), default=0)

@@ -1,4 +1,4 @@
-"""The rules of the paper's five algorithms, each with a kernel of its own: only those in use are compiled."""
+"""The rules of the paper's five algorithms, in one kernel: learners that differ in them share a loop."""
 
 from __future__ import annotations
 
@@ -23,62 +23,29 @@ from duelwise.learning.core.state import Sight
 from duelwise.learning.selection.rule import CompiledSelection, Noise, View, noise_of
 from duelwise.types import Array, IntArray
 
-
-class Leading(NamedTuple):
-    """(5), (6) need nothing besides."""
+LEADING, PERTURBED, JOINT, INFORMATIVE_ARM, INFORMATIVE_PAIR = range(5)
 
 
-class Joint(NamedTuple):
-    """Nor does this."""
+class BuiltIn(NamedTuple):
+    """Which of the rules; none needs to remember anything."""
+
+    rule: int
 
 
-class InformativeArm(NamedTuple):
-    """Nor this."""
-
-
-class InformativePair(NamedTuple):
-    """Nor this."""
-
-
-class Perturbed(NamedTuple):
-    """The noise is drawn outside."""
-
-
-@kernel(pair, Leading)
-def leader_and_challenger(rule: Leading, sight: Sight) -> tuple[int, int]:
-    """(5), then (6)."""
-    return challenged(sight, first_arm(sight.z, sight.theta))
-
-
-@kernel(pair, Perturbed)
-def perturbed_and_challenger(rule: Perturbed, sight: Sight) -> tuple[int, int]:
-    """CoLSTIM's leader, then (6)."""
-    return challenged(sight, perturbed_arm(sight.z, sight.theta, sight.inverse, sight.noise))
-
-
-@compiled
-def challenged(sight: Sight, first: int) -> tuple[int, int]:
-    """The leader and (6)."""
+@kernel(pair, BuiltIn)
+def built_in_pair(which: BuiltIn, sight: Sight) -> tuple[int, int]:
+    """The rule's own pair."""
+    if which.rule == JOINT:
+        return joint_pair(sight.z, sight.theta, sight.inverse, sight.width, sight.distinct)
+    if which.rule == INFORMATIVE_PAIR:
+        return informative_pair(sight.z, sight.theta, sight.inverse, sight.width, sight.distinct)
+    if which.rule == PERTURBED:
+        first = perturbed_arm(sight.z, sight.theta, sight.inverse, sight.noise)
+    else:
+        first = first_arm(sight.z, sight.theta)
+    if which.rule == INFORMATIVE_ARM:
+        return first, informative_arm(sight.z, sight.theta, sight.inverse, first, sight.width)
     return first, second_arm(sight.z, sight.theta, sight.inverse, first, sight.width, sight.distinct)
-
-
-@kernel(pair, Joint)
-def highest_joint_bound(rule: Joint, sight: Sight) -> tuple[int, int]:
-    """RCDB, MaxPairUCB."""
-    return joint_pair(sight.z, sight.theta, sight.inverse, sight.width, sight.distinct)
-
-
-@kernel(pair, InformativeArm)
-def leader_and_least_certain(rule: InformativeArm, sight: Sight) -> tuple[int, int]:
-    """MaxInP as published."""
-    first = first_arm(sight.z, sight.theta)
-    return first, informative_arm(sight.z, sight.theta, sight.inverse, first, sight.width)
-
-
-@kernel(pair, InformativePair)
-def least_certain_pair(rule: InformativePair, sight: Sight) -> tuple[int, int]:
-    """MaxInP as first defined."""
-    return informative_pair(sight.z, sight.theta, sight.inverse, sight.width, sight.distinct)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +55,8 @@ class LeaderChallenger:
     def pairs(self, view: View) -> IntArray:
         return kernel_pairs(self, view)
 
-    def compiled(self) -> Leading:
-        return Leading()
+    def compiled(self) -> BuiltIn:
+        return BuiltIn(LEADING)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +66,8 @@ class JointUCB:
     def pairs(self, view: View) -> IntArray:
         return kernel_pairs(self, view)
 
-    def compiled(self) -> Joint:
-        return Joint()
+    def compiled(self) -> BuiltIn:
+        return BuiltIn(JOINT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,8 +83,8 @@ class MostInformative:
     def pairs(self, view: View) -> IntArray:
         return kernel_pairs(self, view)
 
-    def compiled(self) -> InformativeArm | InformativePair:
-        return InformativeArm() if self.leader_first else InformativePair()
+    def compiled(self) -> BuiltIn:
+        return BuiltIn(INFORMATIVE_ARM if self.leader_first else INFORMATIVE_PAIR)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,8 +109,8 @@ class PerturbedLeader:
         independent = min(1.0, self.share_rate / math.sqrt(round + 1))
         return np.where(noise.coin(round) < independent, values, values[:, :1])
 
-    def compiled(self) -> Perturbed:
-        return Perturbed()
+    def compiled(self) -> BuiltIn:
+        return BuiltIn(PERTURBED)
 
 
 def kernel_pairs(rule: CompiledSelection, view: View) -> IntArray:
