@@ -7,23 +7,21 @@ from duelwise import DecisionStream                         the engine, with due
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING
-
-from duelwise.lab.play.compiled_loop import play
-from duelwise.lab.play.scenario import Scenario
-from duelwise.lab.play.simulation import Trajectory, simulate
-from duelwise.lab.worlds.linear import LinearWorld
-from duelwise.learning.learned import Learner
-from duelwise.learning.learner import DuelingLearner
-from duelwise.learning.recipes import RECIPES, colstim, max_inp, max_pair_ucb, rcdb, rcdp_ucb, recipe
-from duelwise.types import Contexts, Duel, Votes
 
 if TYPE_CHECKING:
     from duelwise.client import Client
+    from duelwise.lab.play.compiled_loop import play
+    from duelwise.lab.play.scenario import Scenario
+    from duelwise.lab.play.simulation import Trajectory, simulate
+    from duelwise.lab.worlds.linear import LinearWorld
+    from duelwise.learning.learned import Learner
+    from duelwise.learning.learner import DuelingLearner
+    from duelwise.learning.recipes import RECIPES, colstim, max_inp, max_pair_ucb, rcdb, rcdp_ucb, recipe
     from duelwise.stream import DecisionStream
+    from duelwise.types import Contexts, Duel, Votes
 
-__version__ = version("duelwise")
+    __version__: str
 
 __all__ = [
     "RECIPES",
@@ -47,13 +45,29 @@ __all__ = [
     "simulate",
 ]
 
-_LATER = {
-    "Client": "duelwise.client",
-    "DecisionStream": "duelwise.stream",
-}  # need an extra: imported when asked for
+_HOMES = {
+    "client": ("Client",),
+    "lab.play.compiled_loop": ("play",),
+    "lab.play.scenario": ("Scenario",),
+    "lab.play.simulation": ("Trajectory", "simulate"),
+    "lab.worlds.linear": ("LinearWorld",),
+    "learning.learned": ("Learner",),
+    "learning.learner": ("DuelingLearner",),
+    "learning.recipes": ("RECIPES", "colstim", "max_inp", "max_pair_ucb", "rcdb", "rcdp_ucb", "recipe"),
+    "stream": ("DecisionStream",),
+    "types": ("Contexts", "Duel", "Votes"),
+}
+_MODULE_OF = {name: f"duelwise.{module}" for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
+    """Names are imported when asked for: some need an extra, and a client needs no compiler."""
+    if name == "__version__":
+        return import_module("importlib.metadata").version("duelwise")
+    if name in _MODULE_OF:
+        return getattr(import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module 'duelwise' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -27,7 +27,7 @@ from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.post_serving import KernelModel, PostServing, Spline
 from duelwise.learning.selection import LeaderChallenger, Selection, View
 from duelwise.learning.weighting import ServedLeverage, Weighting
-from duelwise.learning.weighting.clips import Clips
+from duelwise.learning.weighting.weights import Weights
 from duelwise.learning.widths import ConstantWidth, Width
 from duelwise.testing.life import assert_same_state
 from duelwise.types import Array, BoolArray, Contexts, Duel, IntArray, Served
@@ -246,8 +246,8 @@ def test_a_state_without_a_kernel_is_named() -> None:
 # Weights may be taken again from the whole history before a solve.
 
 
-class Halved(Clips):
-    """Clips whose votes count half once there are more than a few."""
+class Halved(Weights):
+    """Weights whose votes count half once there are more than a few."""
 
 
 @kernel(roles.weigh_observed, Halved)

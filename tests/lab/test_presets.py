@@ -31,7 +31,7 @@ def test_listing_1() -> None:
     assert learner.parts.width == ConstantWidth(value=0.5)
     assert not learner.rules.observed
     np.testing.assert_array_equal(learner.rules.curvature, 0.1)
-    np.testing.assert_array_equal(learner.core.fit.weigh.served, 1.0)
+    np.testing.assert_array_equal(learner.core.fit.weigh.served_clip, 1.0)
     assert learner.parts.estimate == OneStep()
 
 

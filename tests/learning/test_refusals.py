@@ -318,8 +318,8 @@ def test_every_recipe_reads_as_published() -> None:
     assert width == {
         "rcdp-ucb": 0.1, "rcdb": 3 * root, "colstim": 0.5, "max-inp": 3 * root, "max-pair-ucb": 3 * root,
     }  # fmt: skip
-    assert made["rcdp-ucb"].core.fit.weigh.served[0] == root / 125
-    assert made["rcdb"].core.fit.weigh.arrived[0] == root / (0.5 * 25)
+    assert made["rcdp-ucb"].core.fit.weigh.served_clip[0] == root / 125
+    assert made["rcdb"].core.fit.weigh.arrived_clip[0] == root / (0.5 * 25)
     assert {name for name, method in made.items() if method.rules.curvature[0] == 0.25} == {"rcdp-ucb"}
     assert {name for name, method in made.items() if method.rules.distinct} == {"colstim", "max-inp"}
     assert width_of(RECIPES["max-inp"](context_dim=16)) == 0.5

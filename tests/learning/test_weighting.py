@@ -18,7 +18,8 @@ from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.recipes import live, steady
 from duelwise.learning.selection.distrust import Distrust
 from duelwise.learning.weighting.audit import AuditedRamp
-from duelwise.learning.weighting.ramps import ArrivalRamp, ServingRamp, by_rank_of_serving
+from duelwise.learning.weighting.ramps import ArrivalRamp, ServingRamp
+from duelwise.learning.weighting.weights import weight_when_observed
 from duelwise.types import Array, Contexts, Duel, IntArray, Votes
 
 EXACT = FullMLE(tolerance=1e-12)
@@ -51,7 +52,7 @@ def test_on_the_serving_ramp_the_rank_among_different_pairs_counts() -> None:
     expected = np.array([1, 1, 4, 9, 16, 16, 16]) / 16
     slots = learner.pending.slot_of[0, :7]
     np.testing.assert_allclose(learner.pending.weight[0, slots], expected)
-    ramp, kernel = ServingRamp(length=4.0, power=2.0).start(1), cast("Any", by_rank_of_serving).py_func
+    ramp, kernel = ServingRamp(length=4.0, power=2.0).start(1), cast("Any", weight_when_observed).py_func
     np.testing.assert_allclose([kernel(ramp, learner.pending, 0, slot) for slot in slots], expected)
 
 

@@ -39,6 +39,7 @@ from duelwise.learning.gathered import Gathered
 from duelwise.learning.learned import NOTHING, Learned, joined
 from duelwise.learning.post_serving.kernel_model import Foreseen, KernelModel
 from duelwise.learning.post_serving.model import PostServing
+from duelwise.learning.selection.distrust import distrusted
 from duelwise.learning.selection.rule import Noise, Selection, View, draws_noise, noise_of
 from duelwise.learning.weighting import Weighting, per_run
 from duelwise.learning.widths import Width
@@ -135,7 +136,7 @@ class DuelingLearner:
             ),
             scores=scores(runs=self.runs, post_dim=self.post_dim),
             monitors=monitors(runs=0),
-            select=cast(Any, select).compiled() if offers_kernel(select) else NoKernel(),
+            select=distrusted(cast(Any, select)) if offers_kernel(select) else NoKernel(),
             width=cast(Any, width).compiled(self.runs) if offers_kernel(width) else NoKernel(),
         )
 

@@ -49,12 +49,14 @@ class Patient(Kernel):
 
     def __init__(self, py_func: Any) -> None:
         super().__init__(py_func)
-        self._worth_compiling: set[int] = set()  # types of the first argument, by identity
+        self._worth_compiling: set[int] = set()  # types of the first two arguments, by identity
         self._read_for: dict[int, float] = {}  # seconds
-        self._compiled_in = PATIENCE  # what the last of them took: the first also pays for what it calls
+        self._pays_after = PATIENCE  # seconds
 
     def __call__(self, *args: Any) -> Any:
         kind = id(getattr(args[0], "_numba_type_", None))
+        if len(args) > 1:
+            kind ^= id(getattr(args[1], "_numba_type_", None)) << 1
         if kind in self._worth_compiling:
             return _call(self, *args)
         if self._is_worth_reading(kind, args):
@@ -65,10 +67,10 @@ class Patient(Kernel):
         try:
             return _call(self, *args)
         finally:
-            self._compiled_in = min(PATIENCE, time.perf_counter() - began)
+            self._pays_after = min(PATIENCE, (time.perf_counter() - began) / 2)
 
     def _is_worth_reading(self, kind: int, args: tuple[Any, ...]) -> bool:
-        if self._read_for.get(kind, 0.0) >= min(self._compiled_in, _patience.get()):
+        if self._read_for.get(kind, 0.0) >= min(self._pays_after, _patience.get()):
             return False
         beside = sum(arg.size for arg in args if isinstance(arg, np.ndarray))
         largest = max((array.size for array in _arrays(args)), default=0)

@@ -15,12 +15,20 @@ from duelwise.learning.core.state import Sight
 from duelwise.learning.selection.rule import CompiledSelection, Noise, Selection, View
 from duelwise.types import Array, IntArray
 
+NEVER = -1
+
 
 class DistrustState(NamedTuple):
     """How many votes Θ̂ needs before it is believed, and the rule that then chooses."""
 
     votes: int
     then: Any
+
+
+def distrusted(rule: CompiledSelection) -> DistrustState:
+    """The state of any rule, after a phase of distrust that most have not: so that all share a loop."""
+    state = rule.compiled()
+    return state if isinstance(state, DistrustState) else DistrustState(NEVER, state)
 
 
 @kernel(pair, DistrustState)

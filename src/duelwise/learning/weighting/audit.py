@@ -21,7 +21,8 @@ from duelwise.learning.core.pending import Pending
 from duelwise.learning.core.roles import reweigh, weigh_observed
 from duelwise.learning.core.state import Fit
 from duelwise.learning.estimation.maximum_likelihood import History, margins, solve, start_over
-from duelwise.learning.weighting.ramps import check_ramp, ramp_weight
+from duelwise.learning.weighting.ramps import check_ramp
+from duelwise.learning.weighting.weights import ramp_weight
 from duelwise.types import Array
 
 BLOCKS = 4  # the ramp is four blocks of C duels long

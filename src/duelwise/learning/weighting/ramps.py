@@ -7,55 +7,10 @@ so late lies gain nothing from having been asked for early.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from duelwise.errors import InvalidInput
-from duelwise.learning.core.dispatch import kernel
-from duelwise.learning.core.jit import compiled
-from duelwise.learning.core.pending import Pending
-from duelwise.learning.core.roles import weigh_arrived, weigh_observed
-from duelwise.learning.core.state import Fit
-from duelwise.types import Array
-
-
-@compiled
-def ramp_weight(rank: float, length: float, power: float) -> float:
-    """w = min(1, rank/length)^power."""
-    return math.pow(min(1.0, rank / length), power)
-
-
-class ServingRampState(NamedTuple):
-    """The length n and the power p."""
-
-    length: float
-    power: float
-
-
-@kernel(weigh_observed, ServingRampState)
-def by_rank_of_serving(ramp: ServingRampState, pending: Pending, r: int, slot: int) -> float:
-    """The weight of a duel, whatever its Δz."""
-    return ramp_weight(pending.rank[r, slot], ramp.length, ramp.power)
-
-
-class ArrivalRampState(NamedTuple):
-    """The length n and the power p."""
-
-    length: float
-    power: float
-
-
-@kernel(weigh_observed, ArrivalRampState)
-def not_yet(ramp: ArrivalRampState, pending: Pending, r: int, slot: int) -> float:
-    """At serving every duel counts alike."""
-    return 1.0
-
-
-@kernel(weigh_arrived, ArrivalRampState)
-def by_rank_of_arrival(ramp: ArrivalRampState, fit: Fit, r: int, dz: Array, weight: float) -> float:
-    """The weight of the next vote that comes."""
-    return weight * ramp_weight(fit.admitted[r] + 1.0, ramp.length, ramp.power)
+from duelwise.learning.weighting.weights import Weights, unclipped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +23,8 @@ class ServingRamp:
     def __post_init__(self) -> None:
         check_ramp(self.length, self.power)
 
-    def start(self, runs: int) -> ServingRampState:
-        return ServingRampState(float(self.length), float(self.power))
+    def start(self, runs: int) -> Weights:
+        return Weights(*unclipped(runs), serving_ramp=float(self.length), power=float(self.power))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +37,8 @@ class ArrivalRamp:
     def __post_init__(self) -> None:
         check_ramp(self.length, self.power)
 
-    def start(self, runs: int) -> ArrivalRampState:
-        return ArrivalRampState(float(self.length), float(self.power))
+    def start(self, runs: int) -> Weights:
+        return Weights(*unclipped(runs), arrival_ramp=float(self.length), power=float(self.power))
 
 
 def check_ramp(length: float, power: float) -> None:
