@@ -6,8 +6,9 @@ import math
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -21,12 +22,13 @@ from duelwise.learning.core.intrinsics import fused, fused_by_fractions, product
 from duelwise.learning.core.jit import compiled, compiled_when_it_pays
 from duelwise.learning.core.links import LINKS, mean, slope
 from duelwise.learning.core.patient import Patient, patience
+from duelwise.learning.core.reference import handle
 from duelwise.learning.core.text import NoText, text_of
 from duelwise.learning.post_serving import none
 from duelwise.learning.recipes import RECIPES
 from duelwise.randomness import generator
 from duelwise.testing.life import Life, live
-from duelwise.types import Snapshot
+from duelwise.types import Array, Snapshot
 
 ANY = st.floats(width=64)
 
@@ -224,6 +226,14 @@ def test_a_kernel_of_somebodys_own_has_no_text() -> None:
         text_of(compiled(lambda: 1.0))
 
 
+class Sums(NamedTuple):
+    values: Array
+
+
+class Products(NamedTuple):
+    values: Array
+
+
 class TestPatient:
     """A kernel that adds to its array, then does what it is told to."""
 
@@ -278,3 +288,23 @@ class TestPatient:
         kernel = self.made(monkeypatch, lambda: None)
         kernel(np.zeros(patient.SMALL_INPUT + 1), 1.0)
         assert kernel.overloads
+
+    def test_what_compiles_quickly_is_read_less(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The text takes as long as compiling the first type of state did: the second is read once only."""
+        monkeypatch.setattr(patient, "text_of", lambda kernel: lambda state: time.sleep(compiling))
+        kernel: Any = Patient(lambda state: state.values[0])
+        with patience(0.0):
+            began = time.perf_counter()
+            kernel(handle(Sums(np.zeros(2))))
+            compiling = time.perf_counter() - began
+        for types in (1, 2):
+            kernel(handle(Products(np.zeros(2))))
+            assert len(kernel.overloads) == types
+
+    def test_what_was_taken_from_disk_tells_nothing_of_that(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        kernel = self.made(monkeypatch, lambda: None)
+        monkeypatch.setattr(patient.Kernel, "compile", lambda self, sig: kernel.stats.cache_hits.update("x"))
+        kernel.compile(None)
+        for _ in range(3):
+            kernel(np.zeros(2), 1.0)
+        assert not kernel.overloads
