@@ -183,7 +183,7 @@ def test_a_change_outside_of_kernels_leaves_them_compiled(tmp_path: Path) -> Non
     kernels = shutil.ignore_patterns("__pycache__")  # some may be made at this moment
     shutil.copytree(ROOT / "src", tmp_path / "checkout" / "src", ignore=kernels)
     copies = Copies(tmp_path / "checkout", tmp_path)
-    file = tmp_path / "checkout" / "src" / "duelwise" / "learning" / "weighting" / "ramps.py"
+    file = tmp_path / "checkout" / "src" / "duelwise" / "learning" / "weighting" / "audit.py"
     text = file.read_text()
     found = mutations(tmp_path / "checkout", file)
     plain = next(one for one in found if not touches_kernels(one, text))
