@@ -22,7 +22,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.open_loop import latency
+from benchmarks.open_loop import Latency, latency
 from benchmarks.processes import (
     ROOT,
     asgi,
@@ -39,9 +39,11 @@ from benchmarks.timing import write_between_marks
 
 SCRIPT = ROOT / "benchmarks" / "load" / "duels.lua"
 CONNECTIONS = 32
+TWICE = 2 * CONNECTIONS  # as many for each of two processes
 EIGHT = 8
 DATABASES = ("SQLite", "PostgreSQL")
 WARM_TURNS = 20
+SETTLING = 1.0  # seconds
 
 
 @dataclass
@@ -51,12 +53,13 @@ class Row:
     name: str
     port: int
     streams: int = 1
+    connections: int = CONNECTIONS
     rates: list[float] = field(default_factory=list[float])
     p50: list[float] = field(default_factory=list[float])
     p99: list[float] = field(default_factory=list[float])
     processor: list[float] = field(default_factory=list[float])  # microseconds of the server, a request
     busy: list[float] = field(default_factory=list[float])  # share of all cores, whoever uses them
-    calm: str = ""  # p50 and p99 at half load, open loop
+    calm: list[Latency] = field(default_factory=list[Latency])  # at half load, open loop
 
     @property
     def rate(self) -> float:
@@ -67,7 +70,11 @@ class Row:
         shown = f"{statistics.median(self.p50):.1f} / {statistics.median(self.p99):.1f}"
         used = f"{statistics.median(self.processor):.0f}"
         busy = f"{statistics.median(self.busy):.0%}"
-        return f"| {self.name} | {self.rate:.0f} ({spread}) | {shown} | {used} | {busy} | {self.calm} |"
+        calm = [
+            statistics.median(one) for one in zip(*((turn.p50, turn.p99) for turn in self.calm), strict=True)
+        ]
+        at_half = " / ".join(f"{milliseconds:.1f}" for milliseconds in calm)
+        return f"| {self.name} | {self.rate:.0f} ({spread}) | {shown} | {used} | {busy} | {at_half} |"
 
     def clear(self) -> None:
         for measured in (self.rates, self.p50, self.p99, self.processor, self.busy):
@@ -78,7 +85,7 @@ def press(row: Row, seconds: int) -> None:
     """One turn of wrk."""
     before, idle, began = processor_time(row.port), idle_time(), time.perf_counter()
     done = subprocess.run(
-        ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--latency", "-s", SCRIPT,
+        ["wrk", "-t1", f"-c{row.connections}", f"-d{seconds}s", "--latency", "-s", SCRIPT,
          f"http://127.0.0.1:{row.port}"],
         env={**os.environ, "BENCH_STREAMS": str(row.streams)}, check=True, capture_output=True, text=True,
     )  # fmt: skip
@@ -149,13 +156,28 @@ def on_database(
             if row.name.startswith("durable"):
                 create_streams(row.port, EIGHT)
         one, two = rows[:2]
-        eight = [Row(f"{row.name}, eight streams", row.port, EIGHT) for row in (one, two)]
+        eight = [
+            Row(f"{row.name}, eight streams{more}", row.port, EIGHT, connections)
+            for connections, more in ((CONNECTIONS, ""), (TWICE, f", {TWICE} connections"))
+            for row in (one, two)
+        ]
         in_turns([*rows, *eight], seconds=seconds, repeats=repeats)
-        for row in rows:
-            if row.name.startswith("durable"):
-                calm = latency(row.port, rate=one.rate / 2, seconds=seconds)
-                row.calm = f"{calm.p50:.1f} / {calm.p99:.1f}"
+        at_half_load(
+            [row for row in rows if row.name.startswith("durable")],
+            one.rate / 2,
+            seconds=seconds,
+            repeats=repeats,
+        )
         return [*rows, *eight]
+
+
+def at_half_load(rows: list[Row], rate: float, *, seconds: int, repeats: int) -> None:
+    """In turns, each when the disk has nothing left to write of what came before."""
+    for _ in range(repeats):
+        for row in rows:
+            os.sync()
+            time.sleep(SETTLING)
+            row.calm.append(latency(row.port, rate=rate, seconds=seconds))
 
 
 def _driver(store: str) -> str:
@@ -170,9 +192,11 @@ def ratios(rows: list[Row], name: str) -> list[str]:
         ("one process / plain service", one, plain),
         ("one process / bare endpoint", one, bare),
         ("two processes / one, one stream", two, one),
-        ("two processes / one, eight streams", eight[f"{two.name}, eight streams"],
-         eight[f"{one.name}, eight streams"]),
     ]  # fmt: skip
+    for load in ("eight streams", f"eight streams, {TWICE} connections"):
+        pairs.append(
+            (f"two processes / one, {load}", eight[f"{two.name}, {load}"], eight[f"{one.name}, {load}"])
+        )
     pairs += [("one process / sketch", one, row) for row in rows if row.name.startswith("sketch")]
     pairs += [("one process / version of --today", one, row) for row in rows if "--today" in row.name]
     lines: list[str] = []
