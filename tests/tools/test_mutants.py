@@ -164,8 +164,8 @@ def test_only_what_may_be_compiled_into_a_kernel_compiles_them_anew() -> None:
 ASK = """
 from numba.core.dispatcher import Dispatcher
 from duelwise.learning.core import links
-from duelwise.learning.weighting import ramps
-for module in (ramps, links):
+from duelwise.learning.weighting import audit
+for module in (audit, links):
     kernels = [one for one in vars(module).values() if isinstance(one, Dispatcher)]
     print([(one.py_func.__name__, one._cache._cache_file._stamp) for one in kernels])
 """
@@ -189,7 +189,7 @@ def test_a_change_outside_of_kernels_leaves_them_compiled(tmp_path: Path) -> Non
     plain = next(one for one in found if not touches_kernels(one, text))
     inside = next(one for one in found if touches_kernels(one, text))
     before = _stamps(copies.warm)
-    assert "ramp" in before
+    assert "on_the_ramp" in before
     with copies.changed(plain) as copy:
         assert copy == copies.warm
         assert (copy / plain.file).read_text() == plain.applied(text)

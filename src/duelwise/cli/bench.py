@@ -48,7 +48,7 @@ def bench(
     check_whole("rounds", rounds, least=1)
     check_outputs(json=json_file, plot=plot, html=html)
     out = console(quiet=quiet, json=json_file)
-    out.print("Compiled code is loaded before it is timed; the first time ever it takes a minute to make.")
+    out.print("Compiled code is loaded before it is timed; the first time ever it has to be made first.")
     measured: dict[str, float] = {}
     with interruptible("Nothing is kept of measurements; compiled code is."), patience(0.0):
         for made in (_live(rounds, measured), _models(rounds, measured), _simulation(rounds, measured)):
