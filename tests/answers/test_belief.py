@@ -166,3 +166,43 @@ def test_a_feature_that_hardly_differs_at_first_spoils_nothing() -> None:
     answer = belief.posterior(learned(dz, np.array([1.0, 1.0, 1.0, 0.0])), 0)
     assert np.isfinite(answer.mean).all()
     assert np.isfinite(answer.covariance).all()
+
+
+def tilted_literally(m: float, q: float, outcome: float, weight: float) -> tuple[float, float, float]:
+    """Seven nodes about the mode, with a logarithm for every one of them."""
+
+    def log_value(u: float) -> float:
+        return weight * (outcome * u - np.logaddexp(0.0, u)) - (u - m) ** 2 / (2.0 * q)
+
+    def sigma(u: float) -> float:
+        return float(np.exp(-np.logaddexp(0.0, -u)))
+
+    low, high = m - weight * q, m + weight * q
+    for _ in range(200):
+        mode = (low + high) / 2
+        low, high = (mode, high) if weight * (outcome - sigma(mode)) > (mode - m) / q else (low, mode)
+    mode = (low + high) / 2
+    nodes, weights = np.polynomial.hermite_e.hermegauss(7)
+    width = 1.0 / np.sqrt(weight * sigma(mode) * sigma(-mode) + 1.0 / q)
+    at = nodes * width
+    value = weights * np.exp(
+        nodes**2 / 2 + np.array([log_value(mode + step) - log_value(mode) for step in at])
+    )
+    total = value.sum()
+    first, second = (value * at).sum() / total, (value * at * at).sum() / total
+    log_chance = log_value(mode) + np.log(total * width / np.sqrt(2.0 * np.pi * q))
+    return log_chance, mode + first, second - first**2
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.3, 0.01])
+@pytest.mark.parametrize("outcome", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("far", [0.1, 3.0, 60.0, 2000.0])
+def test_what_a_vote_does_is_the_sum_over_nodes(far: float, outcome: float, weight: float) -> None:
+    """Narrow and wide (beyond where exponentials end), believed either way."""
+    for spread in (1e-3, 0.5, 4.0, 60.0, 3e4):
+        for m in (-far, far):
+            found = belief._tilted(m, spread**2, outcome, weight)
+            log_chance, mean, variance = tilted_literally(m, spread**2, outcome, weight)
+            assert found[0] == pytest.approx(log_chance, rel=1e-7, abs=1e-7)
+            assert found[1] == pytest.approx(mean, rel=1e-7, abs=1e-6 * spread)
+            assert found[2] == pytest.approx(variance, rel=1e-5)

@@ -29,14 +29,19 @@ from duelwise.types import Array, IntArray, Snapshot
 
 LEAST_SCALE, SCALE_STEP, SCALES = 0.05, 1.8, 12  # up to 32: utilities far beyond what a logit can tell
 FAR = 40.0  # logits: Newton's steps of at most four reach the mode from here
+CLOSE = 1e-4  # a step of Newton's that leaves the mode far closer than it matters where the nodes stand
+FARTHEST = 300.0  # logits from the mode: exponentials stay in the floats
 SMALL_SCALE, TYPICAL_SCALE = 0.9, 4.0  # s is about as likely anywhere between, and less so above;
 SMALL_POWER = 0.55  # below, the density of log s is s^0.55: docs/answers.md has how often intervals hold so
 NEWS_SCALE = (
     8  # of the grid, s = 5.5: a second look at a pair is 41 % news, a tenth 2 %, a hundred make up 2.2
 )
 
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
-_CORRECTED = _WEIGHTS * np.exp(0.5 * _NODES**2)  # for sums of f itself, not of f times the normal density
+_ALL_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
+_ALL_CORRECTED = _WEIGHTS * np.exp(
+    0.5 * _ALL_NODES**2
+)  # for sums of f itself, not of f times the normal density
+_CENTRE, _NODES, _CORRECTED = float(_ALL_CORRECTED[3]), _ALL_NODES[4:].copy(), _ALL_CORRECTED[4:].copy()
 
 
 class Belief(NamedTuple):
@@ -198,27 +203,42 @@ def _tilted(m: float, q: float, outcome: float, weight: float) -> tuple[float, f
         u = min(m + weight * outcome * q, -FAR)
     elif m > FAR:
         u = max(m - weight * (1.0 - outcome) * q, FAR)
+    precision = 1.0 / q
     for _ in range(30):
         p = 1.0 / (1.0 + math.exp(-u))
-        gradient = weight * (outcome - p) - (u - m) / q
-        move = gradient / (weight * p * (1.0 - p) + 1.0 / q)
+        gradient = weight * (outcome - p) - (u - m) * precision
+        move = gradient / (weight * p * (1.0 - p) + precision)
         move = min(max(move, -4.0), 4.0)
         u += move
-        if abs(move) < 1e-9:
+        if abs(move) < CLOSE:
             break
-    p = 1.0 / (1.0 + math.exp(-u))
-    width = 1.0 / math.sqrt(weight * p * (1.0 - p) + 1.0 / q)
-    total, first, second = 0.0, 0.0, 0.0
-    top = _log_tilted(u, m, q, outcome, weight)
-    for k in range(_NODES.shape[0]):
+    odds = math.exp(-abs(u))
+    p, other = 1.0 / (1.0 + odds), odds / (1.0 + odds)  # σ(|u|) and σ(-|u|), neither of them 1 less the other
+    if u < 0.0:
+        p, other = other, p
+    width = 1.0 / math.sqrt(weight * p * other + precision)
+    slope, top = weight * outcome - (u - m) * precision, _log_tilted(u, m, q, outcome, weight)
+    total, first, second = _CENTRE, 0.0, 0.0
+    for k in range(_NODES.shape[0]):  # two at a time: either side of the mode
         at = _NODES[k] * width
-        value = _CORRECTED[k] * math.exp(_log_tilted(u + at, m, q, outcome, weight) - top)
-        total += value
-        first += value * at
-        second += value * at * at
+        if at < FARTHEST:  # ℓ(u + at)/ℓ(u) = exp(w o at) / (σ(-u) + σ(u) exp(at))^w: no logarithm
+            rise, near, tilt = math.exp(at), math.exp(-0.5 * at * at * precision), math.exp(slope * at)
+            high, low = other + p * rise, other * rise + p  # the latter is that below, times exp(at)
+            if weight == 1.0:
+                above, below = near * tilt / high, near * rise / (tilt * low)
+            else:
+                above = near * tilt * math.exp(-weight * math.log(high))
+                below = near / tilt * math.exp(weight * (at - math.log(low)))
+        else:
+            above = math.exp(_log_tilted(u + at, m, q, outcome, weight) - top)
+            below = math.exp(_log_tilted(u - at, m, q, outcome, weight) - top)
+        above, below = _CORRECTED[k] * above, _CORRECTED[k] * below
+        total += above + below
+        first += (above - below) * at
+        second += (above + below) * at * at
     first /= total
     second /= total
-    log_chance = top + math.log(total * width) - 0.5 * math.log(2.0 * math.pi * q)
+    log_chance = top + math.log(total * width * math.sqrt(precision / (2.0 * math.pi)))
     return log_chance, u + first, second - first * first
 
 
