@@ -64,6 +64,18 @@ def test_a_few_rounds_need_no_compiler(
     assert not unread.overloads
 
 
+@pytest.mark.parametrize(("few", "shares"), [(3 * 40, [(0, 3)]), (3 * 40 - 1, [(0, 1), (1, 2), (2, 3)])])
+def test_who_may_read_has_all_runs_to_itself(
+    monkeypatch: pytest.MonkeyPatch, few: int, shares: list[tuple[int, int]]
+) -> None:
+    """A text that fails puts all arrays back: beside it nobody may play the other runs."""
+    played, spans = scenario(), list[tuple[int, int]]()
+    monkeypatch.setattr(compiled_loop, "FEW_ROUNDS", few)
+    monkeypatch.setattr(compiled_loop, "play_block", lambda *given: spans.append(given[-2:]))
+    rollout(learner("rcdp-ucb", played), played, horizon=40)
+    assert sorted(spans) == shares
+
+
 def scenario(*, mapping: str = "none", delay: str = "gaussian", corruption: str = "strategic") -> Scenario:
     world = LinearWorld(runs=[0, 1, 1], context_dim=4, arms=5, mapping=mapping, seed=3)
     return world.with_delay(DELAYS[delay]).with_corruption(CORRUPTIONS[corruption])

@@ -91,13 +91,14 @@ def rollout(
     trajectory = empty_trajectory(world.runs, horizon)
     kept = Kept(trajectory.regret, trajectory.distinct_regret, trajectory.arms)
     held = flight(runs=world.runs, flip_budget=scenario.corruption.budget, delay_budget=scenario.delay.budget)
-    threads = min(numba.get_num_threads(), world.runs)
-    shares = min(5 * threads, world.runs)  # more than threads: runs differ, and nobody should wait for one
+    few = world.runs * horizon <= FEW_ROUNDS  # over before it pays to compile
+    # One thread reads: a text that fails puts all arrays back, those of the other runs too.
+    threads = 1 if few else min(numba.get_num_threads(), world.runs)
+    shares = 1 if few else min(5 * threads, world.runs)  # more than threads: nobody should wait for one run
     ends = [world.runs * share // shares for share in range(shares + 1)]
     draw, contexts = _Drawing(learner, scenario), cast(Any, scenario.contexts_at_work(learner.post_dim))
     prepare(contexts, learner)
     following = draw(0)
-    few = world.runs * horizon <= FEW_ROUNDS  # over before it pays to compile
     with ThreadPoolExecutor(threads) as pool, nullcontext() if few else patience(0.0):
         for begin in range(0, horizon, BLOCK):
             block, rounds = following, min(BLOCK, horizon - begin)
