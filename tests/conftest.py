@@ -82,9 +82,9 @@ def postgresql_url(postgresql_server: str) -> str:
     return f"postgresql://postgres@/{name}?host={postgresql_server}"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """Debian's browser, without a screen."""
+    """Debian's browser, without a screen. While it is open, so is its event loop: no test has its own then."""
     if not CHROMIUM.exists():
         if os.environ.get("CI") == "true":
             pytest.fail("Chromium is not installed: apt-get install chromium")
