@@ -84,7 +84,7 @@ def postgresql_url(postgresql_server: str) -> str:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """Debian's browser, without a screen. While it is open, so is its event loop: no test has its own then."""
+    """Debian's browser, without a screen. While it is open, so is its event loop: no other may run then."""
     if not CHROMIUM.exists():
         if os.environ.get("CI") == "true":
             pytest.fail("Chromium is not installed: apt-get install chromium")
