@@ -34,16 +34,16 @@ class BuiltIn(NamedTuple):
 
 @kernel(pair, BuiltIn)
 def built_in_pair(which: BuiltIn, sight: Sight) -> tuple[int, int]:
-    """The rule's own pair."""
-    if which.rule == JOINT:
+    """A leader, (5) or perturbed, with (6) or the least certain arm; or both at once."""
+    if which.rule == JOINT:  # RCDB, MaxPairUCB
         return joint_pair(sight.z, sight.theta, sight.inverse, sight.width, sight.distinct)
-    if which.rule == INFORMATIVE_PAIR:
+    if which.rule == INFORMATIVE_PAIR:  # MaxInP as first defined
         return informative_pair(sight.z, sight.theta, sight.inverse, sight.width, sight.distinct)
-    if which.rule == PERTURBED:
+    if which.rule == PERTURBED:  # CoLSTIM
         first = perturbed_arm(sight.z, sight.theta, sight.inverse, sight.noise)
     else:
         first = first_arm(sight.z, sight.theta)
-    if which.rule == INFORMATIVE_ARM:
+    if which.rule == INFORMATIVE_ARM:  # MaxInP as published
         return first, informative_arm(sight.z, sight.theta, sight.inverse, first, sight.width)
     return first, second_arm(sight.z, sight.theta, sight.inverse, first, sight.width, sight.distinct)
 
