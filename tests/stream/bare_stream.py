@@ -19,7 +19,7 @@ class BareStream:
         folded, round = self.folded, self.folded.ledger.rounds
         x, ranged = np.asarray(x, dtype=np.float64), folded.due_ranges()
         choice = self._chooser.choose(folded, Choices(x), round)
-        bounds = choice.offer.bounds
+        bounds = choice.bounds
         if ranged is not None:
             self.record(ranged)
         self.record(
@@ -27,7 +27,7 @@ class BareStream:
                 round=round, tag="t", arms=choice.arms, x=x[choice.arms], predicted=choice.predicted,
                 swapped=choice.swapped, model_version=folded.seq, fallback=choice.fallback,
                 y=None if self.settings.post_dim else np.zeros((2, 0)),
-                bounds=None if bounds is None else bounds[0],
+                bounds=bounds,
             )
         )  # fmt: skip
         return round, choice.arms

@@ -116,6 +116,18 @@ class Gathered:
         self.events.counts[:] = self._length, len(self.offers), self._contexts, self._votes
         return self.events
 
+    def filled(self, duels: int) -> None:
+        """So many duels were chosen and gathered by a kernel; those without y have their context."""
+        contexts = 0 if self.events.y.shape[2] else duels
+        self._length, self._contexts = duels + contexts, contexts
+        self.offers += [None] * duels
+        self.close()
+
+    @property
+    def duels_at_once(self) -> int:
+        """How many duels there is room for, with a context each."""
+        return self._room // 2
+
     def clear(self) -> None:
         """Nothing gathered."""
         self._length = self._contexts = self._votes = 0

@@ -14,6 +14,7 @@ from duelwise.learning.core import pending as waiting_duels
 from duelwise.learning.core.dispatch import in_python, offers_kernel
 from duelwise.learning.core.equations import widest_pair
 from duelwise.learning.core.geometry import Geometry, geometry
+from duelwise.learning.core.group import Offers, choose_and_serve
 from duelwise.learning.core.links import link_code
 from duelwise.learning.core.monitors import Monitors, monitors
 from duelwise.learning.core.pending import Pending
@@ -405,6 +406,23 @@ class DuelingLearner:
             rows = slice(0, contexts)
             self._teach_in_order(events.seen_x[rows], events.seen_y[rows], events.imputed[rows])
         return each
+
+    @property
+    def asks_at_once(self) -> bool:
+        """Whether `choose_and_serve` can take several offers: one run, all parts compiled, nothing drawn."""
+        foresees = self.post_dim == 0 or type(self.post_serving) is KernelModel
+        return self.folds_at_once and foresees and not self._chooses_in_python and self._silence is not None
+
+    def choose_and_serve(self, offers: Offers, gathered: Gathered, units: Units, clamped: IntArray) -> int:
+        """Choose a pair of each offer and serve it, one after another, as `choose` and `fold` would.
+
+        Returns how many were served, up to the first that has no pair; they are what was gathered.
+        """
+        self.make_room(len(offers.wanted))
+        model = self._model() if self.post_dim else self._nothing_foreseen
+        _, served = choose_and_serve(self._handle, model, handle(offers), gathered.handle, units, clamped)
+        gathered.filled(served)
+        return served
 
     def _teach_in_order(self, x: Array, y: Array, imputed: IntArray) -> None:
         """φ̂ learns from pairs x (n, 2, dx), y (n, 2, dy), in order, but for what it imputed itself."""

@@ -17,7 +17,7 @@ from duelwise.errors import DuelwiseError, Overloaded
 from duelwise.storage import Store
 from duelwise.stream import DecisionStream
 from duelwise.stream.group_commit import MOST_AT_ONCE
-from duelwise.stream.operations import Answer, Operation
+from duelwise.stream.operations import Answer, Ask, Operation
 from duelwise.stream.turns import Busy, Turn, begin_turn
 
 log = logging.getLogger("duelwise.service")
@@ -115,7 +115,13 @@ def take(lane: Lane) -> Group:
     while lane.queue and size + len(lane.queue[0].operations) <= MOST_AT_ONCE:
         group.append(lane.queue.popleft())
         size += len(group[-1].operations)
+    # They came at the same time, so any order will do: votes first, and asks that follow one another.
+    group.sort(key=_asks)
     return Group(lane, group)
+
+
+def _asks(waiting: Waiting) -> bool:
+    return any(isinstance(one, Ask) for one in waiting.operations)
 
 
 class GroupWriter(ABC):

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
 import numpy as np
 
-from duelwise.errors import InvalidInput
+from duelwise.errors import DuelwiseError, InvalidInput
 from duelwise.stream import tickets
 from duelwise.stream.candidates import CandidateSet, check_name, read_candidates, read_features
 from duelwise.stream.catalogue import check_ids, check_offer
-from duelwise.stream.choosing import Choices, Chooser
+from duelwise.stream.choosing import Choice, Choices, Chooser
 from duelwise.stream.events import Asked, Told
 from duelwise.stream.lifecycle import outcome_of
-from duelwise.stream.operations import MOST_VOTES, Ask, Duel, FromCatalogue, Import, Receipt
+from duelwise.stream.operations import MOST_VOTES, Answer, Ask, Duel, FromCatalogue, Import, Receipt
 from duelwise.stream.repeating import check_repeated, digest_of, duel_of
-from duelwise.stream.transaction import Transaction, receipt_of
+from duelwise.stream.transaction import Transaction, receipt_of, taken
 from duelwise.types import Array, IntArray
 
 NOTHING_TO_KNOW = np.zeros((2, 0))
+
+
+LARGE = 1000  # candidates: what was measured of so many is kept, and they are not copied
+MOST_TOGETHER = 128  # asks
+
+
+class Request(NamedTuple):
+    """An ask that was read."""
+
+    event_id: str | None
+    offered: CandidateSet
+    digest: str | None
+    wanted: int  # votes
 
 
 class Asking:
@@ -25,44 +41,93 @@ class Asking:
     def __init__(self, record: Transaction, chooser: Chooser) -> None:
         self._record, self._chooser = record, chooser
 
+    def ask_all(self, asks: Sequence[Ask]) -> list[Answer | DuelwiseError]:
+        """Asks that follow one another: each knows of those before it."""
+        self._record.fold_so_far()  # ranges that are due may settle the units
+        if len(asks) == 1 or not self._chooser.can_choose_together(self._record.folded):
+            return [taken(self.ask, one) for one in asks]
+        answers: list[Answer | DuelwiseError] = []
+        while len(answers) < len(asks):
+            answers += self._ask_together(asks[len(answers) : len(answers) + MOST_TOGETHER])
+            if len(answers) < len(asks):
+                answers.append(taken(self.ask, asks[len(answers)]))
+        return answers
+
     def ask(self, ask: Ask) -> Duel:
         """Choose a pair and record it; an event_id that was heard before gets the same duel."""
-        check_name("event_id", ask.event_id)
-        offered = self._offered(ask)
-        digest = None if ask.event_id is None else _digest(ask, offered)
+        request = self._read(ask)
+        offered = request.offered
         if ask.event_id in self._record.named:
             asked = self._record.served(ask.event_id)
-            check_repeated(asked, digest, offered, ask.event_id)
+            check_repeated(asked, request.digest, offered, ask.event_id)
             return duel_of(asked, repeated=True)
-        wanted = self._wanted(ask.votes_wanted)
         self._record.fold_so_far()
         choices = Choices(offered.x, offered.y, offered.known)
         choice = self._chooser.choose(self._record.folded, choices, self._record.writer.rounds)
-        columns = self._record.settings.sides.columns
-        bounds = None if choice.offer.bounds is None else choice.offer.bounds[0, :, columns:]
+        return self._append(request, choice)
+
+    def _ask_together(self, asks: Sequence[Ask]) -> list[Duel]:
+        """The same of several in one compiled call, up to the first that needs to be looked at by itself."""
+        requests = self._plain(asks)
+        if len(requests) < 2:
+            return []
+        self._record.fold_so_far()
+        self._record.is_ahead = True
+        choices = self._chooser.choose_together(
+            self._record.folded, [one.offered.x for one in requests], [one.wanted for one in requests]
+        )
+        duels = [self._append(*one) for one in zip(requests, choices, strict=False)]
+        self._record.take_served()
+        return duels
+
+    def _plain(self, asks: Iterable[Ask]) -> list[Request]:
+        """Those of these asks that are new, up to the first that is refused, repeated or large, or of items
+        whose context is known."""
+        requests: list[Request] = []
+        names = set(self._record.named)
+        for ask in asks:
+            try:
+                request = self._read(ask)
+            except DuelwiseError:
+                break
+            if ask.event_id in names or request.offered.y is not None or len(request.offered.x) >= LARGE:
+                break
+            if ask.event_id is not None:
+                names.add(ask.event_id)
+            requests.append(request)
+        return requests
+
+    def _read(self, ask: Ask) -> Request:
+        check_name("event_id", ask.event_id)
+        offered = self._offered(ask)
+        digest = None if ask.event_id is None else _digest(ask, offered)
+        return Request(ask.event_id, offered, digest, self._wanted(ask.votes_wanted))
+
+    def _append(self, request: Request, choice: Choice) -> Duel:
+        """Record a pair that was chosen."""
+        offered, record = request.offered, self._record
         arms: list[int] = choice.arms.tolist()
-        ids = None if offered.ids is None else [offered.ids[arm] for arm in arms]
-        round = self._record.writer.next_round()
+        round = record.writer.next_round()
         asked = Asked(
             round=round,
-            tag=tickets.new_tag(self._record.writer.stream.uid, round, self._record.at),
+            tag=tickets.new_tag(record.writer.stream.uid, round, record.at),
             arms=choice.arms,
             x=offered.x[choice.arms],
             predicted=choice.predicted,
             swapped=choice.swapped,
-            model_version=self._record.folded.seq,
+            model_version=record.writer.head,
             y=self._known_at_once(offered, choice.arms),
-            ids=ids,
+            ids=None if offered.ids is None else [offered.ids[arm] for arm in arms],
             probability=choice.probability,
-            candidates=offered.x if self._record.settings.keep_candidates else None,
-            candidate_ids=offered.ids if self._record.settings.keep_candidates else None,
-            offered=digest,
-            bounds=bounds,
+            candidates=offered.x if record.settings.keep_candidates else None,
+            candidate_ids=offered.ids if record.settings.keep_candidates else None,
+            offered=request.digest,
+            bounds=choice.bounds,
             fallback=choice.fallback,
-            wanted=None if wanted == 1 else wanted,
+            wanted=None if request.wanted == 1 else request.wanted,
         )
-        self._record.append_asked(asked, ask.event_id)
-        return duel_of(asked, repeated=False, clamped=self._clamped(choice.offer.beyond[0, columns:]))
+        record.append_asked(asked, request.event_id)
+        return duel_of(asked, repeated=False, clamped=self._clamped(choice.beyond))
 
     def import_past(self, duel: Import) -> Receipt:
         """Record a duel that was decided elsewhere, with its vote."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,10 @@ Pair = tuple[IntArray, Array]
 
 
 class Choice(NamedTuple):
-    offer: Offer
+    """A pair, and what is said of it."""
+
+    beyond: IntArray  # (dx,) how many candidates of each feature lie beyond the range
+    bounds: Array | None  # (2, dx) least and greatest of each feature, while ranges are learned
     arms: IntArray  # (2,)
     predicted: Array  # (2, dy)
     swapped: bool
@@ -51,11 +55,13 @@ class Chooser:
 
     def choose(self, folded: Folded, offered: Choices, round: int) -> Choice:
         """A pair of two different candidates."""
-        x, offer = offered.x, folded.measure(offered.x)
+        x, offer, columns = offered.x, folded.measure(offered.x), folded.settings.sides.columns
+        bounds = None if offer.bounds is None else offer.bounds[0, :, columns:]
+        measured = offer.beyond[0, columns:], bounds
         side, chance, one, other = self._draws.at(round)[0].tolist()
         chosen = self._settling(folded, offered, offer) if self._settles else _sound_choice(folded, offer)
         if chosen is not None and self._share == 0:
-            return Choice(offer, *chosen, side < 0.5, None)
+            return Choice(*measured, *chosen, side < 0.5, None)
         count = len(x)
         pairs = count * (count - 1) / 2  # each is drawn alike
         first = int(one * count)
@@ -63,12 +69,32 @@ class Chooser:
         if chosen is None:
             probability = 1 / pairs if self._share else None
             return Choice(
-                offer, drawn, folded.predict(x[None])[0, drawn], side < 0.5, probability, fallback=True
+                *measured, drawn, folded.predict(x[None])[0, drawn], side < 0.5, probability, fallback=True
             )
         arms, predicted = chosen
         if chance < self._share and set(drawn.tolist()) != set(arms.tolist()):
-            return Choice(offer, drawn, folded.predict(x[None])[0, drawn], side < 0.5, self._share / pairs)
-        return Choice(offer, arms, predicted, side < 0.5, 1 - self._share + self._share / pairs)
+            expected = folded.predict(x[None])[0, drawn]
+            return Choice(*measured, drawn, expected, side < 0.5, self._share / pairs)
+        return Choice(*measured, arms, predicted, side < 0.5, 1 - self._share + self._share / pairs)
+
+    def can_choose_together(self, folded: Folded) -> bool:
+        """Whether `choose_together` may be asked: every pair is the learner's own choice."""
+        return not self._settles and self._share == 0 and folded.inputs.asks_at_once
+
+    def choose_together(
+        self, folded: Folded, offered: Sequence[Array], wanted: Sequence[int]
+    ) -> list[Choice]:
+        """A pair of each of these candidates (K, dx), which the learner serves before it chooses the next.
+
+        Up to the first that it cannot choose from. The rest of the state is told by `Folded.take_served`.
+        """
+        first = folded.ledger.rounds
+        swapped = [bool(self._draws.at(first + i)[0, 0] < 0.5) for i in range(len(offered))]
+        served = folded.choose_and_serve(offered, swapped, wanted)
+        return [
+            Choice(beyond, None, arms, predicted, is_swapped, None)
+            for arms, predicted, beyond, is_swapped in zip(*served, swapped, strict=False)
+        ]
 
     def _settling(self, folded: Folded, offered: Choices, offer: Offer) -> Pair:
         """The pair that helps most to settle who is best."""

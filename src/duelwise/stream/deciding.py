@@ -1,14 +1,17 @@
 """One transaction's worth of requests: check each ticket's state, append what follows.
 
 Before each choice the events appended so far are folded, so that an ask knows of the duels asked for just
-before it. Should the transaction fail, the state is ahead of the log and is loaded again.
+before it. Asks that follow one another are chosen in one compiled call, to the same pairs and floats.
+Should the transaction fail, the state is ahead of the log and is loaded again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import cast
 
-from duelwise.errors import Damaged, DuelwiseError
+from duelwise.errors import DuelwiseError
 from duelwise.storage import TicketRow, Writer
 from duelwise.storage.rows import NO_ROUND
 from duelwise.stream import events, tickets
@@ -29,7 +32,7 @@ from duelwise.stream.folded import Folded
 from duelwise.stream.hearing import Hearing
 from duelwise.stream.lifecycle import LATE_CONTEXT
 from duelwise.stream.operations import Answer, Ask, Observe, Operation, Retract, Tell
-from duelwise.stream.transaction import Transaction
+from duelwise.stream.transaction import Transaction, taken
 
 
 class Batch:
@@ -57,6 +60,11 @@ class Batch:
         """How many of these the state already knows of."""
         return self._record.folded_upto
 
+    @property
+    def is_ahead(self) -> bool:
+        """Whether the state may know of what is not durable yet."""
+        return self._record.is_ahead
+
     def decide(self, operations: Iterable[Operation]) -> list[Answer | DuelwiseError]:
         """One answer for each request, in order; a refused one leaves no trace."""
         operations = list(operations)
@@ -65,13 +73,11 @@ class Batch:
             self._record.append(ranged, NO_ROUND, None)
         self._record.look_up(operations)
         answers: list[Answer | DuelwiseError] = []
-        for operation in operations:
-            try:
-                answers.append(self._decide(operation))
-            except Damaged:
-                raise
-            except DuelwiseError as refusal:
-                answers.append(refusal)
+        for is_ask, some in groupby(operations, lambda one: isinstance(one, Ask)):
+            if is_ask:
+                answers += self._asking.ask_all(cast("list[Ask]", list(some)))
+            else:
+                answers += [taken(self._decide, one) for one in some]
         return answers
 
     def needs_history(self, operations: Sequence[Operation]) -> bool:
@@ -88,14 +94,13 @@ class Batch:
         self._record.fold_so_far()
 
     def _decide(self, operation: Operation) -> Answer:
-        if isinstance(operation, Ask):
-            return self._asking.ask(operation)
         if isinstance(operation, Observe):
             return self._hearing.observe(operation)
         if isinstance(operation, Tell):
             return self._hearing.tell(operation)
         if isinstance(operation, Retract):
             return self._hearing.retract(operation)
+        assert not isinstance(operation, Ask)  # they are decided together
         return self._asking.import_past(operation)
 
     def expire(self, *, asked_before: float, limit: int) -> int:

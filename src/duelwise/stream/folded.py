@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from duelwise.errors import StorageFailure
+from duelwise.learning.core.group import Offers
 from duelwise.learning.core.pending import FREE, Pending
 from duelwise.learning.gathered import Duels, Gathered
 from duelwise.learning.learned import Learned
@@ -93,6 +94,42 @@ class Folded:
         if len(x) >= KEPT_FROM:
             self._measured = x, ranges, offer
         return offer
+
+    def choose_and_serve(
+        self, offered: Sequence[Array], swapped: Sequence[bool], wanted: Sequence[int]
+    ) -> tuple[IntArray, Array, IntArray]:
+        """The learner chooses from each of these candidates (K, dx) and serves the pair, in their order.
+
+        Arms (n, 2), predicted (n, 2, dy), beyond (n, dx), up to the first that it cannot choose from. The
+        ledger has not heard of these duels until `take_served`.
+        """
+        assert not len(self._gathered)
+        sides, few = self._sides, self._gathered.duels_at_once
+        offered, lengths = offered[:few], [0, *map(len, offered[:few])]
+        n, columns = len(offered), sides.columns
+        shown = sides.shown(np.zeros((n, 2, 0)), swapped=np.array(swapped[:n]))
+        x = sides.unshown(np.concatenate(offered))
+        offers = Offers(
+            np.cumsum(lengths), x, shown, np.array(wanted[:n]), np.zeros((n, x.shape[1]), np.int64)
+        )
+        try:
+            served = self.inputs.choose_and_serve(offers, self._gathered)
+        finally:
+            self._gathered.clear()
+        events = self._gathered.events
+        return (
+            events.arms[:served].copy(), events.predicted[:served].copy(), offers.beyond[:served, columns:]
+        )  # fmt: skip
+
+    def take_served(self, events: Sequence[Recorded]) -> None:
+        """The next events of the log are duels that the learner has served: the rest hears of them."""
+        for recorded in events:
+            if recorded.seq != self.seq + 1:
+                raise _out_of_order(recorded.seq, self.seq)
+            self.ledger.take(recorded)
+            assert isinstance(recorded.event, Asked)
+            self.duels.ask(recorded.event)
+            self.seq = recorded.seq
 
     def apply(self, recorded: Recorded) -> None:
         """The next event of the log: serve, observe, tell, forget; never choose."""

@@ -202,7 +202,7 @@ class Replica:
         """What a failed transaction has folded already goes: the state is loaded again before it is used."""
         if batch is not None:
             self._others_wrote = time.monotonic()  # it may have failed for that
-            self._half_applied = self._half_applied or batch.folded_upto > 0
+            self._half_applied = self._half_applied or batch.is_ahead
 
     def _apply(self, batch: Batch) -> None:
         """The rest of what a durable transaction has recorded."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
-from duelwise.errors import Conflict, Expired, TicketDamaged
+from duelwise.errors import Conflict, Damaged, DuelwiseError, Expired, TicketDamaged
 from duelwise.storage import OPEN_STATES, EventRow, TicketRow, Writer
 from duelwise.stream import events, tickets
 from duelwise.stream.candidates import is_name
 from duelwise.stream.events import Asked, Event, Recorded, encode, kind_of
 from duelwise.stream.folded import Folded
-from duelwise.stream.operations import Ask, Import, Operation, Receipt
+from duelwise.stream.operations import Answer, Ask, Import, Operation, Receipt
+
+T = TypeVar("T")
 
 
 class Transaction:
@@ -23,6 +26,7 @@ class Transaction:
         self.named: dict[str, EventRow] = {}  # events of the ids that are spoken of
         self.appended: list[Recorded] = []
         self.folded_upto = 0  # of `appended`: what the next choice has to know of
+        self.is_ahead = False  # the state may know of what is not durable yet
         self.moved: dict[int, TicketRow] = {}  # tickets as they are now, by round
         self._tickets: dict[int, TicketRow] = {}  # as they were
 
@@ -76,8 +80,13 @@ class Transaction:
         """A choice knows all that this transaction has recorded before it, the duels just asked for too."""
         following = self.appended[self.folded_upto :]
         if following:
-            self.folded_upto = len(self.appended)
+            self.folded_upto, self.is_ahead = len(self.appended), True
             self.folded.apply_all(following)
+
+    def take_served(self) -> None:
+        """What was appended since the last fold are duels that the learner has chosen and served already."""
+        self.folded.take_served(self.appended[self.folded_upto :])
+        self.folded_upto = len(self.appended)
 
     def append_asked(self, asked: Asked, event_id: str | None) -> TicketRow:
         """Record a new duel."""
@@ -106,6 +115,16 @@ class Transaction:
         asked = events.decode(self.named[event_id]).event
         assert isinstance(asked, Asked)  # only asks carry an event_id
         return asked
+
+
+def taken(decide: Callable[[T], Answer], operation: T) -> Answer | DuelwiseError:
+    """The answer to one request, or why it was refused; damage ends the transaction."""
+    try:
+        return decide(operation)
+    except Damaged:
+        raise
+    except DuelwiseError as refusal:
+        return refusal
 
 
 def rounds_of(operations: Iterable[Operation]) -> set[int]:

@@ -28,17 +28,16 @@ def warm_once(settings: StreamSettings) -> None:
 
 
 def warm(settings: StreamSettings) -> None:
-    """Two duels in memory, so that every kernel of these parts is compiled, or loaded from disk."""
+    """Some duels in memory, so that every kernel of these parts is compiled, or loaded from disk."""
     with patience(0.0):
-        _play_two(settings)
+        _play_some(settings)
 
 
-def _play_two(settings: StreamSettings) -> None:
+def _play_some(settings: StreamSettings) -> None:
     folded, chooser = Folded(settings), Chooser(settings)
     rng = np.random.default_rng(0)
-    seq = 0
+    x, seq = rng.uniform(size=(3, settings.context_dim)), 0
     for round in range(2):
-        x = rng.uniform(size=(3, settings.context_dim))
         choice = chooser.choose(folded, Choices(x), round)
         asked = Asked(
             round=round, tag="", arms=choice.arms, x=x[choice.arms], predicted=choice.predicted,
@@ -49,6 +48,8 @@ def _play_two(settings: StreamSettings) -> None:
             seq += 1
             folded.apply(Recorded(seq, 0.0, event))
     folded.snapshot()
+    if folded.inputs.learner.asks_at_once:
+        folded.choose_and_serve([x, x], [False, True], [1, 1])
 
 
 def kinds(texts: Iterable[str]) -> list[str]:

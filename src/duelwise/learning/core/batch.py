@@ -33,17 +33,10 @@ def choose(core: Core, model: Any, x: Array, noise: Array) -> tuple[int, IntArra
     arms, pair_x, pair_y = np.empty((runs, 2), np.int64), np.empty((runs, 2, dx)), np.empty((runs, 2, dy))
     predicted, joined = np.empty((K, dy)), np.empty((K if dy > 0 else 0, dx + dy))
     for r in range(runs):
-        if not is_finite(x[r]):
-            return NOT_FINITE, arms, pair_x, pair_y
-        z = x[r]  # a hundred thousand candidates are not copied: new memory is slow at first touch
-        if dy > 0:
-            predict(model, r, x[r], predicted)
-            join(x[r], predicted, joined)
-            z = joined
-        first, second = choose_one(core, r, x[r], z, noise[r])
-        if min(first, second) < 0 or max(first, second) >= K or (core.fit.rules.distinct and first == second):
+        verdict, first, second = pick(core, model, r, x[r], noise[r], predicted, joined)
+        if verdict != FINE:
             arms[r, 0], arms[r, 1] = first, second
-            return NO_PAIR, arms, pair_x, pair_y
+            return verdict, arms, pair_x, pair_y
         for side in range(2):
             arm = second if side else first
             arms[r, side] = arm
@@ -52,6 +45,27 @@ def choose(core: Core, model: Any, x: Array, noise: Array) -> tuple[int, IntArra
             for j in range(dy):
                 pair_y[r, side, j] = predicted[arm, j]
     return FINE, arms, pair_x, pair_y
+
+
+@compiled
+def pick(
+    core: Core, model: Any, r: int, x: Array, noise: Array, predicted: Array, joined: Array
+) -> tuple[int, int, int]:
+    """Run r's pair of x (K, dx), noise (K,): a verdict, the first and the second.
+
+    Into predicted (K, dy) goes what the model expects; joined (K, d) is room, and empty where dy is 0.
+    """
+    if not is_finite(x):
+        return NOT_FINITE, 0, 0
+    K, z = x.shape[0], x  # a hundred thousand candidates are not copied: new memory is slow at first touch
+    if predicted.shape[1] > 0:
+        predict(model, r, x, predicted)
+        join(x, predicted, joined)
+        z = joined
+    first, second = choose_one(core, r, x, z, noise)
+    if min(first, second) < 0 or max(first, second) >= K or (core.fit.rules.distinct and first == second):
+        return NO_PAIR, first, second
+    return FINE, first, second
 
 
 @compiled_when_it_pays

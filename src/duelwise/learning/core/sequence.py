@@ -70,19 +70,9 @@ def happen(
     for i in range(begin, events.counts[0]):
         kind, row, verdict = events.kind[i], events.row[i], FINE
         if kind == SERVING:
-            if events.round[i] != p.next_round[r]:
-                verdict = NEVER_SERVED
-            elif not has_room(p, 1):
-                verdict = NO_ROOM
-            else:
-                _scale(events.units, units, events.x[row], 0, clamped, True)
-                _scale(events.units, units, events.predicted[row], dx, clamped, False)
-                verdict = _make_whole(events.units)
+            verdict = serve_next(core, events, units, clamped, i)
             if verdict != FINE:
                 return verdict, i, round[:n], weight[:n]
-            arms = (events.arms[row, 0], events.arms[row, 1])
-            x, predicted = events.units[:, :dx], events.units[:, dx:]
-            serve(core, r, arms, x, predicted, (0, 1), int(events.wanted[row]))
             continue
         slot = find(p, r, events.round[i])
         if slot == FREE:
@@ -112,6 +102,23 @@ def happen(
                     round[n], weight[n] = arrivals.round[k], arrivals.weight[k]
                     n += 1
     return FINE, 0, round[:n], weight[:n]
+
+
+@compiled
+def serve_next(core: Core, events: Events, units: Units, clamped: IntArray, i: int) -> int:
+    """Run 0 serves the duel of event i; the verdict."""
+    r, p, dx, row = 0, core.pending, core.pending.x.shape[3], events.row[i]
+    if events.round[i] != p.next_round[r]:
+        return NEVER_SERVED
+    if not has_room(p, 1):
+        return NO_ROOM
+    _scale(events.units, units, events.x[row], 0, clamped, True)
+    _scale(events.units, units, events.predicted[row], dx, clamped, False)
+    if _make_whole(events.units) != FINE:
+        return NOT_FINITE
+    arms = (events.arms[row, 0], events.arms[row, 1])
+    serve(core, r, arms, events.units[:, :dx], events.units[:, dx:], (0, 1), int(events.wanted[row]))
+    return FINE
 
 
 @compiled

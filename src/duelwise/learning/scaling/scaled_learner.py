@@ -16,6 +16,7 @@ import numpy as np
 from duelwise.learning import validation
 from duelwise.learning.apply import apply
 from duelwise.learning.core.batch import all_finite
+from duelwise.learning.core.group import Offers
 from duelwise.learning.core.reference import handle
 from duelwise.learning.core.sequence import Units
 from duelwise.learning.gathered import Gathered
@@ -183,6 +184,19 @@ class ScaledLearner:
         elif self._learns:
             self._remember(gathered)
         return learned
+
+    @property
+    def asks_at_once(self) -> bool:
+        """Whether `choose_and_serve` can take several offers; while ranges are learned it cannot."""
+        return self.settled and self.learner.asks_at_once
+
+    def choose_and_serve(self, offers: Offers, gathered: Gathered) -> int:
+        """Choose a pair of each offer and serve it, in one compiled call; see the learner's own."""
+        served = self.learner.choose_and_serve(offers, gathered, self._units, self.clamped)
+        self.asks += served
+        if self._learns:
+            self._remember(gathered)
+        return served
 
     def _fold_again(self) -> None:
         """Let all that is kept in raw numbers happen to a fresh learner."""
