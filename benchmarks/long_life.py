@@ -41,12 +41,11 @@ class Life:
             self._happen(ranged)
         x = self._rng.standard_normal((ARMS, DIM))
         choice = self._chooser.choose(self.folded, Choices(x), t)
-        bounds = choice.offer.bounds
         served = x[choice.arms]
         self._happen(
             Asked(
                 t, "0", choice.arms, served, choice.predicted, swapped=False, model_version=self.folded.seq,
-                bounds=None if bounds is None else bounds[0],
+                bounds=choice.bounds,
             )
         )  # fmt: skip
         y = np.abs(served[:, :POST])

@@ -60,7 +60,7 @@ def foresight() -> Foresight:
 
 def take(held: Foresight, chance: Array, outcome: Array) -> None:
     """Judge chances (n,) given before the outcomes (n,) were known."""
-    seen = int(held.votes.sum())
+    seen = sum(held.votes.tolist())
     if len(outcome) < MANY:
         _judge(held, seen, chance.tolist(), outcome.tolist())
     else:

@@ -123,11 +123,6 @@ class Gathered:
         self.offers += [None] * duels
         self.close()
 
-    @property
-    def duels_at_once(self) -> int:
-        """How many duels there is room for, with a context each."""
-        return self._room // 2
-
     def clear(self) -> None:
         """Nothing gathered."""
         self._length = self._contexts = self._votes = 0

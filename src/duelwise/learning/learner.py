@@ -14,7 +14,7 @@ from duelwise.learning.core import pending as waiting_duels
 from duelwise.learning.core.dispatch import in_python, offers_kernel
 from duelwise.learning.core.equations import widest_pair
 from duelwise.learning.core.geometry import Geometry, geometry
-from duelwise.learning.core.group import Offers, choose_and_serve
+from duelwise.learning.core.group import choose_and_serve
 from duelwise.learning.core.links import link_code
 from duelwise.learning.core.monitors import Monitors, monitors
 from duelwise.learning.core.pending import Pending
@@ -37,6 +37,7 @@ from duelwise.learning.core.state import (
 )
 from duelwise.learning.estimation import Estimator, Remembers
 from duelwise.learning.gathered import Gathered
+from duelwise.learning.gathered_offers import GatheredOffers
 from duelwise.learning.learned import NOTHING, Learned, joined
 from duelwise.learning.post_serving.kernel_model import Foreseen, KernelModel
 from duelwise.learning.post_serving.model import PostServing
@@ -413,14 +414,21 @@ class DuelingLearner:
         foresees = self.post_dim == 0 or type(self.post_serving) is KernelModel
         return self.folds_at_once and foresees and not self._chooses_in_python and self._silence is not None
 
-    def choose_and_serve(self, offers: Offers, gathered: Gathered, units: Units, clamped: IntArray) -> int:
+    def choose_and_serve(
+        self, offers: GatheredOffers, gathered: Gathered, units: Units, clamped: IntArray
+    ) -> int:
         """Choose a pair of each offer and serve it, one after another, as `choose` and `fold` would.
 
         Returns how many were served, up to the first that has no pair; they are what was gathered.
         """
-        self.make_room(len(offers.wanted))
         model = self._model() if self.post_dim else self._nothing_foreseen
-        _, served = choose_and_serve(self._handle, model, handle(offers), gathered.handle, units, clamped)
+        verdict, served = batch.NO_ROOM, 0
+        while verdict == batch.NO_ROOM:
+            verdict, served = choose_and_serve(
+                self._handle, model, offers.handle, gathered.handle, units, clamped, served, len(offers)
+            )
+            if verdict == batch.NO_ROOM:
+                self.make_room(len(offers) - served)
         gathered.filled(served)
         return served
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from duelwise.errors import DuelwiseError, InvalidInput
+from duelwise.learning.gathered_offers import ROOM
 from duelwise.stream import tickets
 from duelwise.stream.candidates import CandidateSet, check_name, read_candidates, read_features
 from duelwise.stream.catalogue import check_ids, check_offer
@@ -23,7 +24,6 @@ NOTHING_TO_KNOW = np.zeros((2, 0))
 
 
 LARGE = 1000  # candidates: what was measured of so many is kept, and they are not copied
-MOST_TOGETHER = 128  # asks
 
 
 class Request(NamedTuple):
@@ -48,7 +48,7 @@ class Asking:
             return [taken(self.ask, one) for one in asks]
         answers: list[Answer | DuelwiseError] = []
         while len(answers) < len(asks):
-            answers += self._ask_together(asks[len(answers) : len(answers) + MOST_TOGETHER])
+            answers += self._ask_together(asks[len(answers) : len(answers) + ROOM])
             if len(answers) < len(asks):
                 answers.append(taken(self.ask, asks[len(answers)]))
         return answers

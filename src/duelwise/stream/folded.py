@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from duelwise.errors import StorageFailure
-from duelwise.learning.core.group import Offers
 from duelwise.learning.core.pending import FREE, Pending
 from duelwise.learning.gathered import Duels, Gathered
+from duelwise.learning.gathered_offers import GatheredOffers
 from duelwise.learning.learned import Learned
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.scaling import Offer, Ranges, Ranging, ScaledLearner
@@ -45,6 +45,7 @@ from duelwise.stream.settings import StreamSettings
 from duelwise.types import Array, Duel, IntArray
 
 RUN: IntArray = np.zeros(1, dtype=np.int64)  # a stream is one run
+NO_FEATURES = np.zeros((2, 0))  # of a pair
 SHARE = "learner."
 KEPT_FROM = 1000  # candidates: what was measured of fewer is not worth keeping
 FEWEST = 16  # plain events that are worth taking together
@@ -65,6 +66,7 @@ class Folded:
         self.ledger = Ledger()
         # Events that the learner has still to hear of, and duels that are over when it has.
         self._gathered = Gathered(context_dim=self.inputs.context_dim, post_dim=settings.post_dim)
+        self._offers: GatheredOffers | None = None
         self._closing: list[int] = []
         self._partly_known: set[int] = set()  # rounds of whose context some is known, and some is not
         self._measured: tuple[Array, Ranges, Offer] | None = None  # the latest large offer
@@ -104,22 +106,21 @@ class Folded:
         ledger has not heard of these duels until `take_served`.
         """
         assert not len(self._gathered)
-        sides, few = self._sides, self._gathered.duels_at_once
-        offered, lengths = offered[:few], [0, *map(len, offered[:few])]
-        n, columns = len(offered), sides.columns
-        shown = sides.shown(np.zeros((n, 2, 0)), swapped=np.array(swapped[:n]))
-        x = sides.unshown(np.concatenate(offered))
-        offers = Offers(
-            np.cumsum(lengths), x, shown, np.array(wanted[:n]), np.zeros((n, x.shape[1]), np.int64)
-        )
+        sides = self._sides
+        if self._offers is None:  # most streams are asked once at a time
+            self._offers = GatheredOffers(context_dim=self.inputs.context_dim, columns=sides.columns)
         try:
-            served = self.inputs.choose_and_serve(offers, self._gathered)
+            for x, is_swapped, votes in zip(offered, swapped, wanted, strict=True):
+                if not self._offers.add(
+                    sides.unshown(x), sides.shown(NO_FEATURES, swapped=is_swapped), votes
+                ):
+                    break
+            served = self.inputs.choose_and_serve(self._offers, self._gathered)
+            events, beyond = self._gathered.events, self._offers.beyond(served)
+            return events.arms[:served].copy(), events.predicted[:served].copy(), beyond[:, sides.columns :]
         finally:
             self._gathered.clear()
-        events = self._gathered.events
-        return (
-            events.arms[:served].copy(), events.predicted[:served].copy(), offers.beyond[:served, columns:]
-        )  # fmt: skip
+            self._offers.clear()
 
     def take_served(self, events: Sequence[Recorded]) -> None:
         """The next events of the log are duels that the learner has served: the rest hears of them."""

@@ -34,8 +34,9 @@ class Transaction:
         """Fetch every ticket and event id that is spoken of, in one query each, unless it is known."""
         operations = list(operations)
         rounds, names = rounds_of(operations), names_of(operations)
-        unknown = rounds - self._recent.keys()
-        self._tickets = {round: self._recent[round] for round in rounds - unknown}
+        recent = self._recent
+        self._tickets = {round: recent[round] for round in rounds if round in recent}
+        unknown = rounds.difference(self._tickets)
         if unknown:
             self._tickets |= self.writer.tickets(unknown)
         if names:

@@ -16,7 +16,7 @@ from duelwise.types import Array, IntArray
 
 
 class Offers(NamedTuple):
-    """The candidates of n asks, those of one after those of another, as they came."""
+    """The candidates of asks, those of one after those of another, as they came; with room for more."""
 
     begin: IntArray  # (n + 1,) where the candidates of each begin
     x: Array  # (m, dx) on no side
@@ -27,20 +27,21 @@ class Offers(NamedTuple):
 
 @compiled_when_it_pays
 def choose_and_serve(
-    core: Core, model: Any, offers: Offers, events: Events, units: Units, clamped: IntArray
-) -> tuple[int, int]:
-    """Run 0 chooses a pair of each offer and serves it; where there is no y, it is known at once.
+    core: Core, model: Any, offers: Offers, events: Events, units: Units, clamped: IntArray,
+    first_offer: int, n: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Run 0 chooses a pair of each of n offers, and serves it; where there is no y, it is known at once.
 
-    The events are filled as if each pair had been gathered (gathered.py), but for their number: how many
-    there are is returned with the verdict on the next offer, of which nothing has happened.
+    The events are filled as if each pair had been gathered (gathered.py), but for their number. The verdict
+    on an offer of which nothing has happened, and its position; those before it are served.
     """
-    p, n, most = core.pending, offers.wanted.shape[0], 0
+    p, most = core.pending, 0
     dx, dy = p.x.shape[3], p.y.shape[3]
-    for i in range(n):
+    for i in range(first_offer, n):
         most = max(most, offers.begin[i + 1] - offers.begin[i])
     x, predicted, joined = np.empty((most, dx)), np.empty((most, dy)), np.empty((most, dx + dy))
-    noise, place = np.zeros(most), 0
-    for i in range(n):
+    noise, place = np.zeros(most), first_offer * (1 if dy > 0 else 2)
+    for i in range(first_offer, n):
         K = offers.begin[i + 1] - offers.begin[i]
         _measure(x, offers, i, units)
         verdict, first, second = pick(

@@ -16,10 +16,10 @@ import numpy as np
 from duelwise.learning import validation
 from duelwise.learning.apply import apply
 from duelwise.learning.core.batch import all_finite
-from duelwise.learning.core.group import Offers
 from duelwise.learning.core.reference import handle
 from duelwise.learning.core.sequence import Units
 from duelwise.learning.gathered import Gathered
+from duelwise.learning.gathered_offers import GatheredOffers
 from duelwise.learning.learned import NOTHING, Learned, joined
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.scaling.range_learning import estimated, widened
@@ -190,7 +190,7 @@ class ScaledLearner:
         """Whether `choose_and_serve` can take several offers; while ranges are learned it cannot."""
         return self.settled and self.learner.asks_at_once
 
-    def choose_and_serve(self, offers: Offers, gathered: Gathered) -> int:
+    def choose_and_serve(self, offers: GatheredOffers, gathered: Gathered) -> int:
         """Choose a pair of each offer and serve it, in one compiled call; see the learner's own."""
         served = self.learner.choose_and_serve(offers, gathered, self._units, self.clamped)
         self.asks += served
