@@ -13,8 +13,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from duelwise.errors import InvalidInput, StorageFailure, UnknownName
-from duelwise.storage import Store, open_store
+from duelwise.storage import Store, open_store, writer
 from duelwise.storage.database import open_engine, write_ahead
+from duelwise.storage.prepared import Prepared
 from duelwise.storage.schema import metadata
 from full_disk import Disk
 
@@ -24,6 +25,17 @@ def test_migrations_lead_to_the_schema(tmp_path: Path) -> None:
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
     engine.dispose()
+
+
+@pytest.mark.parametrize("query", [writer._OVERDUE, writer._VOTED], ids=["overdue", "without context"])
+def test_tickets_that_waited_too_long_are_found_by_their_index(query: Prepared, tmp_path: Path) -> None:
+    """Every process looks once a minute, on its event loop: not at every ticket that there ever was."""
+    with closing(open_store(f"sqlite:///{tmp_path}/duels.db")) as store:
+        sender = store.quick()
+        plan = sender.send("EXPLAIN QUERY PLAN " + query._text(sender), (1, 2.0, 3)).fetchall()
+        assert [row[3] for row in plan] == [
+            "SEARCH tickets USING INDEX tickets_open (stream_id=? AND asked_at<?)"
+        ]
 
 
 @pytest.mark.long

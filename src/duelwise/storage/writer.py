@@ -40,15 +40,20 @@ LOCKED_STREAM = Prepared(_stream.with_for_update(), ["of_stream"])
 STREAM_LOCKED_AT_ONCE = Prepared(_stream.with_for_update(nowait=True), ["of_stream"])
 
 
-def _asked_before(states: Iterable[str]) -> Prepared:
-    """Tickets in these states, oldest first."""
+def _is_in(states: Sequence[str]) -> sa.ColumnElement[bool]:
+    return schema.tickets.c.state.in_([sa.literal_column(f"'{state}'") for state in states])
+
+
+def _asked_before(states: Sequence[str]) -> Prepared:
+    """Open tickets in these states, oldest first."""
     return Prepared(
         sa.select(*TICKET_COLUMNS)
         .where(
             schema.tickets.c.stream_id == _stream_id,
             schema.tickets.c.asked_at < sa.bindparam("asked_before"),
-            # Spelled out, not bound: only then do both planners use the partial index.
-            schema.tickets.c.state.in_([sa.literal_column(f"'{state}'") for state in states]),
+            # In the words of the partial index, not bound: only then do both planners use it.
+            _is_in(OPEN_STATES),
+            _is_in(states),
         )
         .order_by(schema.tickets.c.asked_at)
         .suffix_with(sa.text("LIMIT :most")),

@@ -231,7 +231,7 @@ class Replica:
             return
         clock = self.clock()
         waited = self.settings.context_ttl_seconds
-        if waited > 0:
+        if waited > 0 and self.folded.ledger.counts["voted"]:
             batch.impute(asked_before=self.now() - waited, limit=SWEEP_MOST)
         closed = batch.expire(asked_before=self.now() - self.settings.vote_ttl_seconds, limit=SWEEP_MOST)
         self._next_sweep = clock if closed == SWEEP_MOST else clock + SWEEP_SECONDS
