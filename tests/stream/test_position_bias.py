@@ -11,6 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from duelwise.cli.app import app
+from duelwise.learning.core.state import Core
+from duelwise.learning.learner import DuelingLearner
 from duelwise.storage import Store, open_store
 from duelwise.stream import DecisionStream, FromCatalogue, StreamSettings
 from duelwise.stream.evaluating import evaluate
@@ -168,3 +170,30 @@ def test_the_command_line_tells_the_bias(store: Store, tmp_path: Path) -> None:
     report = json.loads(CliRunner().invoke(app, ["stream-report", "sided", *address]).stdout)
     assert report["positions"]["bias"]["estimate"] == told["position_bias"]["estimate"]
     assert report["foresight"]["votes"] == 100
+
+
+@pytest.mark.parametrize("in_python", [False, True])
+def test_a_pair_that_is_out_is_known_on_whichever_side_it_was_shown(
+    in_python: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While no vote comes, the same candidates are not the same pair again and again."""
+    set_core = DuelingLearner._set
+
+    def chooses(learner: DuelingLearner, core: Core) -> None:
+        set_core(learner, core)
+        learner._chooses_in_python = in_python
+
+    monkeypatch.setattr(DuelingLearner, "_set", chooses)
+    rng, truth = np.random.default_rng(1), np.array([1.0, -1.0, 0.5])
+    settings = StreamSettings(
+        context_dim=3, post_dim=0, position_bias=True, feature_names=("a", "b", "c"),
+        ranges={"a": [-2.0, 2.0], "b": [-2.0, 2.0], "c": [-2.0, 2.0]},
+    )  # fmt: skip
+    with DecisionStream.create(f"sqlite:///{tmp_path}/duels.db", "sides", settings) as stream:
+        for x in rng.uniform(-1, 1, size=(60, 6, 3)):
+            duel = stream.ask(x)
+            edge = 3 * (x[duel.left.index] - x[duel.right.index]) @ truth
+            stream.tell(duel.ticket, "left" if rng.random() < 1 / (1 + np.exp(-edge)) else "right")
+        x = rng.uniform(-1, 1, size=(6, 3))
+        duels = [stream.ask(x) for _ in range(10)]
+        assert len({frozenset((duel.left.index, duel.right.index)) for duel in duels}) > 1

@@ -68,7 +68,8 @@ class DuelingLearner:
     `geometry` is where it explores: V of all served duels, W of those whose vote arrived, or S of all that
     were requested, each counted fully from the moment it is served.
     `features` says whether Δz is built from the observed y or from what φ̂ predicted. `provisional` lets a
-    vote teach before its y is known, if the estimate keeps its votes; it is put right when y comes.
+    vote teach before its y is known, if the estimate keeps its votes; it is put right when y comes. The first
+    `side_columns` of x say on which side something is shown: a pair shown the other way is the same pair.
     What a round does is written in core/round.py; here input is checked and handed over.
     """
 
@@ -77,7 +78,7 @@ class DuelingLearner:
         select: Selection, weigh: Weighting, estimate: Estimator, post_serving: PostServing, width: Width,
         geometry: GeometryName = "served", features: FeaturesName = "observed", link: str = "logistic",
         regularisation: float | Array = 1.0, curvature: float | Array = 0.25,
-        distinct_pair: bool = False, provisional: bool = True, seed: int = 0,
+        distinct_pair: bool = False, provisional: bool = True, seed: int = 0, side_columns: int = 0,
     ) -> None:  # fmt: skip
         numbers = tuple(range(runs)) if isinstance(runs, int) else tuple(runs)
         if not numbers or context_dim < 1 or post_dim < 0:
@@ -95,7 +96,8 @@ class DuelingLearner:
         self.noise = Noise(seed, numbers)
         self.rules = Rules(
             geometry=GEOMETRIES[geometry], observed=features == "observed",
-            provisional=bool(provisional), distinct=bool(distinct_pair), link=link_code(link),
+            provisional=bool(provisional), distinct=bool(distinct_pair), side_columns=side_columns,
+            link=link_code(link),
             regularisation=per_run("regularisation", regularisation, self.runs),
             curvature=per_run("curvature", curvature, self.runs),
         )  # fmt: skip
@@ -256,7 +258,7 @@ class DuelingLearner:
         times = np.zeros(self.runs)
         for r in range(self.runs):
             pair = x[r, arms[r, 0]], x[r, arms[r, 1]]
-            times[r] = waiting_duels.times_out(handle(self.core.pending), r, *pair)
+            times[r] = waiting_duels.times_out(handle(self.core.pending), r, *pair, self.rules.side_columns)
         if times.any():
             less = view._replace(theta=view.theta / (1.0 + times[:, None]) ** 3)
             again = self._check_arms(self.parts.select.pairs(less), x.shape[1])

@@ -161,6 +161,7 @@ class Options(Tuning, total=False):
     post_dim: int  # 0: there is no post-serving context, or the learner ignores it
     runs: int | Sequence[int]  # a sequence lists run numbers, whose draws repeat where a number does
     seed: int
+    side_columns: int  # of x, the first ones, that say on which side something is shown
 
 
 class Recipe(Protocol):
@@ -365,4 +366,5 @@ def _learner(options: Options, chosen: Settings, select: Selection, weigh: Weigh
         curvature=chosen.curvature,
         distinct_pair=chosen.distinct_pair,
         provisional=chosen.provisional,
+        side_columns=options.get("side_columns", 0),
     )

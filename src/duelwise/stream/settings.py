@@ -159,7 +159,7 @@ class StreamSettings(StreamFields):
             options["post_serving"] = _post_serving(named, scaled=self.scales)
         place = {
             "runs": 1, "context_dim": self.sides.columns + self.context_dim, "post_dim": self.post_dim,
-            "seed": self.seed, "distinct_pair": True,
+            "seed": self.seed, "distinct_pair": True, "side_columns": self.sides.columns,
         }  # fmt: skip
         learner = recipe(self.recipe)(**cast("Options", options | place))
         if self.scales:

@@ -142,28 +142,31 @@ def release(held: Pending, r: int, slot: int) -> None:
 
 
 @compiled
-def times_out(held: Pending, r: int, first: Array, second: Array) -> int:
-    """How often run r has asked for these two, x (dx,) each, without an answer, among its newest rounds."""
+def times_out(held: Pending, r: int, first: Array, second: Array, side_columns: int) -> int:
+    """How often run r has asked for these two, x (dx,) each, without an answer, among its newest rounds.
+
+    On whichever side they were shown, which the first columns say.
+    """
     last = max(held.oldest[r], held.next_round[r] - LOOK_BACK)
     slots, count = held.round.shape[1], 0
     if slots <= held.next_round[r] - last:  # one duel that waits long must not make every look long
         for slot in range(slots):
-            if held.round[r, slot] >= last and _is_out(held, r, slot, first, second):
+            if held.round[r, slot] >= last and _is_out(held, r, slot, first, second, side_columns):
                 count += 1
         return count
     for round in range(last, held.next_round[r]):
         slot = find(held, r, round)
-        if slot != FREE and _is_out(held, r, slot, first, second):
+        if slot != FREE and _is_out(held, r, slot, first, second, side_columns):
             count += 1
     return count
 
 
 @compiled
-def _is_out(held: Pending, r: int, slot: int, first: Array, second: Array) -> bool:
+def _is_out(held: Pending, r: int, slot: int, first: Array, second: Array, side_columns: int) -> bool:
     """Whether the duel in this slot is of these two and lacks a vote."""
     if held.heard[r, slot] >= held.wanted[r, slot]:
         return False
-    as_asked, other_way, j = True, True, 0
+    as_asked, other_way, j = True, True, side_columns
     while (as_asked or other_way) and j < first.shape[0]:
         one, two = held.x[r, slot, 0, j], held.x[r, slot, 1, j]
         as_asked = as_asked and one == first[j] and two == second[j]

@@ -73,7 +73,7 @@ def choose(core: Core, r: int, x: Array, z: Array, noise: Array) -> tuple[int, i
     )  # fmt: skip
     chosen = pair(core.select, sight)
     if fit.rules.geometry == EXPLORES_REQUESTED:
-        times = times_out(core.pending, r, x[chosen[0]], x[chosen[1]])
+        times = times_out(core.pending, r, x[chosen[0]], x[chosen[1]], fit.rules.side_columns)
         if times > 0 and sight.out % 2 == 1:  # every other time what would tell most
             return widest_pair(z, sight.inverse)
         if times > 0:

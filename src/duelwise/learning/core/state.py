@@ -21,6 +21,7 @@ class Rules(NamedTuple):
     observed: bool  # Δz from the observed y, else from the predicted
     provisional: bool  # a vote teaches before its y where the estimate can be put right later
     distinct: bool  # whether the two of a pair must differ
+    side_columns: int  # of x, the first ones: they say on which side something is shown, not what it is
     link: int
     regularisation: Array  # (R,) λ
     curvature: Array  # (R,) κ
