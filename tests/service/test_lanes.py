@@ -2,8 +2,10 @@
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
 from types import SimpleNamespace
 from typing import cast
 
@@ -11,10 +13,10 @@ import pytest
 
 from duelwise.errors import Conflict, Overloaded, StorageFailure
 from duelwise.service import lanes
-from duelwise.service.lanes import Group, GroupWriter, Lane, Outcomes, ThreadWriter, TurnWriter, take
+from duelwise.service.lanes import Group, GroupWriter, Lane, Outcomes, ThreadWriter, TurnWriter, Waiting, take
 from duelwise.storage import Store
 from duelwise.stream import DecisionStream, StreamSettings
-from duelwise.stream.operations import Receipt, Retract
+from duelwise.stream.operations import Ask, Receipt, Retract, Tell
 
 
 class FakeStream:
@@ -38,8 +40,11 @@ class FakeStream:
         ]
 
 
-def lane_of(stream: FakeStream, pool: ThreadPoolExecutor, sizes: list[int], *, limit: int) -> Lane:
-    return Lane(cast("DecisionStream", stream), ThreadWriter(pool, sizes.append), limit=limit)
+def lane_of(
+    stream: FakeStream, pool: ThreadPoolExecutor, sizes: list[int], *, limit: int, is_alone: bool = True
+) -> Lane:
+    writer = ThreadWriter(pool, sizes.append, is_alone=is_alone)
+    return Lane(cast("DecisionStream", stream), writer, limit=limit)
 
 
 async def perform(lane: Lane, tickets: list[str]) -> Outcomes:
@@ -122,6 +127,42 @@ def test_a_client_that_has_gone_does_not_disturb_the_others() -> None:
 
     assert ticket_of(asyncio.run(main())) == "c"
     assert stream.groups == [["a"], ["b", "c"]]  # what was sent is recorded all the same
+
+
+def test_votes_come_before_asks_and_each_hears_its_own_answer() -> None:
+    lane = SimpleNamespace(queue=deque[Waiting](), stream=SimpleNamespace(name="a"), waiting=6)
+    heard: dict[str, Outcomes | Exception] = {}
+    ask, tell = Ask([[0.0], [1.0]]), Tell("1-a", "left")
+    for name, operations in {
+        "ask": [ask],
+        "vote": [tell],
+        "batch": [tell, ask],
+        "late": [tell, tell],
+    }.items():
+        lane.queue.append(Waiting(operations, partial(heard.__setitem__, name)))
+    group = take(cast("Lane", lane))
+    assert group.operations == [tell, tell, tell, ask, tell, ask]  # in a batch its own order stays
+    answers = [Receipt(str(place), "told", changed=True) for place in range(6)]
+    assert group.hand_out(list(answers)) == 6
+    assert heard == {"vote": answers[:1], "late": answers[1:3], "ask": answers[3:4], "batch": answers[4:]}
+
+
+def test_one_of_several_processes_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where two were just answered, one that comes alone is written at once."""
+    stream = FakeStream()
+    monkeypatch.setattr(ThreadWriter, "_stop_gathering", lambda *_: pytest.fail("it waited"))
+
+    async def main() -> None:
+        with ThreadPoolExecutor(1) as pool:
+            lane = lane_of(stream, pool, [], limit=9, is_alone=False)
+            both = asyncio.gather(perform(lane, ["a"]), perform(lane, ["b"]))
+            await asyncio.sleep(0.02)
+            stream.go.set()
+            await both
+            await perform(lane, ["c"])
+
+    asyncio.run(main())
+    assert stream.groups == [["a", "b"], ["c"]]
 
 
 def test_nobody_is_waited_for_in_vain_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ def _writer_for(
         return TurnWriter(store, pool, on_group, is_alone=is_alone)
     from duelwise.service.posting import PostedWriter  # its driver is not needed for SQLite
 
-    return PostedWriter(store, pool, on_group)
+    return PostedWriter(store, pool, on_group, is_alone=is_alone)
 
 
 class OpenStreams:
