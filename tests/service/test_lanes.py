@@ -159,7 +159,7 @@ def test_one_of_several_processes_waits_for_nobody(monkeypatch: pytest.MonkeyPat
             await asyncio.sleep(0.02)
             stream.go.set()
             await both
-            await perform(lane, ["c"])
+            await asyncio.wait_for(perform(lane, ["c"]), 10)
 
     asyncio.run(main())
     assert stream.groups == [["a", "b"], ["c"]]
