@@ -4,8 +4,9 @@
 
 `wrk` with 32 connections asks and tells (10 candidates, 10 features, one pass), every answer durable, on
 SQLite and PostgreSQL: one process and two, one stream and eight. In turns with it run a plain FastAPI and
-SQLAlchemy service that inserts a row a request, the bare endpoint of the same server and framework, and,
-with --today PATH/src, another version of this package. Then latency at half load by an open-loop generator.
+SQLAlchemy service that inserts a row a request, the bare endpoint of the same server and framework, two
+services that know nothing of each other (what two processes could reach at most), and, with --today PATH/src,
+another version of this package. Then latency at half load by an open-loop generator.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,6 +43,7 @@ SCRIPT = ROOT / "benchmarks" / "load" / "duels.lua"
 CONNECTIONS = 32
 TWICE = 2 * CONNECTIONS  # as many for each of two processes
 EIGHT = 8
+APART = "two services apart, each with half of the load"
 DATABASES = ("SQLite", "PostgreSQL")
 WARM_TURNS = 20
 SETTLING = 1.0  # seconds
@@ -54,6 +57,7 @@ class Row:
     port: int
     streams: int = 1
     connections: int = CONNECTIONS
+    beside: int | None = None  # another server that takes half of the streams and connections
     rates: list[float] = field(default_factory=list[float])
     p50: list[float] = field(default_factory=list[float])
     p99: list[float] = field(default_factory=list[float])
@@ -83,21 +87,30 @@ class Row:
 
 def press(row: Row, seconds: int) -> None:
     """One turn of wrk."""
-    before, idle, began = processor_time(row.port), idle_time(), time.perf_counter()
-    done = subprocess.run(
-        ["wrk", "-t1", f"-c{row.connections}", f"-d{seconds}s", "--latency", "-s", SCRIPT,
-         f"http://127.0.0.1:{row.port}"],
-        env={**os.environ, "BENCH_STREAMS": str(row.streams)}, check=True, capture_output=True, text=True,
-    )  # fmt: skip
+    ports = [row.port] if row.beside is None else [row.port, row.beside]
+    before, idle, began = sum(map(processor_time, ports)), idle_time(), time.perf_counter()
+    share = {"connections": row.connections // len(ports), "streams": row.streams // len(ports)}
+    with ThreadPoolExecutor(len(ports)) as pool:
+        said = list(pool.map(lambda port: _wrk(port, seconds=seconds, **share), ports))
     unused = (idle_time() - idle) / (time.perf_counter() - began) / (os.cpu_count() or 1)
-    if "Non-2xx" in done.stdout:
-        raise SystemExit(f"{row.name} refused requests:\n{done.stdout}")
-    row.rates.append(float(_found(r"Requests/sec:\s+([\d.]+)", done.stdout)))
+    for text in said:
+        if "Non-2xx" in text:
+            raise SystemExit(f"{row.name} refused requests:\n{text}")
+    row.rates.append(sum(float(_found(r"Requests/sec:\s+([\d.]+)", text)) for text in said))
     answered = max(1.0, row.rates[-1] * seconds)
-    row.processor.append((processor_time(row.port) - before) / answered * 1e6)
+    row.processor.append((sum(map(processor_time, ports)) - before) / answered * 1e6)
     row.busy.append(1 - min(1.0, unused))
-    row.p50.append(_milliseconds(_found(r"\n\s+50%\s+(\S+)", done.stdout)))
-    row.p99.append(_milliseconds(_found(r"\n\s+99%\s+(\S+)", done.stdout)))
+    row.p50.append(max(_milliseconds(_found(r"\n\s+50%\s+(\S+)", text)) for text in said))
+    row.p99.append(max(_milliseconds(_found(r"\n\s+99%\s+(\S+)", text)) for text in said))
+
+
+def _wrk(port: int, *, connections: int, streams: int, seconds: int) -> str:
+    done = subprocess.run(
+        ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", SCRIPT,
+         f"http://127.0.0.1:{port}"],
+        env={**os.environ, "BENCH_STREAMS": str(streams)}, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    return done.stdout
 
 
 def _found(pattern: str, text: str) -> str:
@@ -156,10 +169,16 @@ def on_database(
             if row.name.startswith("durable"):
                 create_streams(row.port, EIGHT)
         one, two = rows[:2]
+        beside = held.enter_context(running(*duelwise(stores["beside"])))
+        create_streams(beside, EIGHT // 2)
         eight = [
-            Row(f"{row.name}, eight streams{more}", row.port, EIGHT, connections)
+            Row(f"{label}, eight streams{more}", port, EIGHT, connections, other)
             for connections, more in ((CONNECTIONS, ""), (TWICE, f", {TWICE} connections"))
-            for row in (one, two)
+            for label, port, other in (
+                (one.name, one.port, None),
+                (two.name, two.port, None),
+                (f"{APART}, {name}", one.port, beside),
+            )
         ]
         in_turns([*rows, *eight], seconds=seconds, repeats=repeats)
         at_half_load(
@@ -197,6 +216,8 @@ def ratios(rows: list[Row], name: str) -> list[str]:
         pairs.append(
             (f"two processes / one, {load}", eight[f"{two.name}, {load}"], eight[f"{one.name}, {load}"])
         )
+        apart = next(row for label, row in eight.items() if label.startswith(APART) and label.endswith(load))
+        pairs.append((f"{APART} / one process, {load}", apart, eight[f"{one.name}, {load}"]))
     pairs += [("one process / sketch", one, row) for row in rows if row.name.startswith("sketch")]
     pairs += [("one process / version of --today", one, row) for row in rows if "--today" in row.name]
     lines: list[str] = []
@@ -222,7 +243,7 @@ def main() -> None:
     settings = {
         "today": given.today, "without": given.without, "seconds": given.seconds, "repeats": given.repeats
     }  # fmt: skip
-    names = ("one", "two", "plain", "today", "sketch")
+    names = ("one", "two", "beside", "plain", "today", "sketch")
     rows: list[Row] = []
     compared: list[str] = []
     inserts: float | None = None
