@@ -24,6 +24,9 @@ ROOT = Path(__file__).parents[1]
 LEFT_OUT = re.compile(r"tests/packaging|test_a_kernel_follows_the_kernel_it_calls|[^ -~]")
 """Besides what the docstring says, tests whose name pytest could not read back from a file."""
 
+PYTEST = [sys.executable, "-m", "pytest", "-o", "addopts=", "-q", "-m", "not long", "-p", "no:cacheprovider"]
+"""Whatever options a checkout sets for itself: with another -q the names would not be told."""
+
 
 def environment(checkout: Path, kernels: str) -> dict[str, str]:
     return os.environ | {
@@ -33,8 +36,8 @@ def environment(checkout: Path, kernels: str) -> dict[str, str]:
 
 def names(checkout: Path) -> list[str]:
     """Of all quick tests, in order."""
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
     places = environment(checkout, tempfile.gettempdir())
+    command = [*PYTEST, "--collect-only"]
     done = subprocess.run(command, cwd=checkout, env=places, capture_output=True, text=True, check=True)
     return [line for line in done.stdout.splitlines() if "::" in line and not LEFT_OUT.search(line)]
 
@@ -50,11 +53,8 @@ def seconds(checkout: Path, tests: Sequence[str]) -> tuple[float, str]:
             "used = resource.getrusage(resource.RUSAGE_CHILDREN); "
             "print(done.stdout.strip().splitlines()[-1]); print(used.ru_utime + used.ru_stime)"
         )
-        command = [sys.executable, "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider", f"@{listed}"]
-        places, command = (
-            environment(checkout, f"{folder}/kernels"),
-            [sys.executable, "-c", measure, *command],
-        )
+        places = environment(checkout, f"{folder}/kernels")
+        command = [sys.executable, "-c", measure, *PYTEST, "-n", "1", f"@{listed}"]
         done = subprocess.run(command, cwd=checkout, env=places, capture_output=True, text=True, check=True)
     told, used = done.stdout.splitlines()[-2:]
     return float(used), told
@@ -67,7 +67,9 @@ def main() -> None:
     given = parser.parse_args()
     checkouts = (ROOT, given.today.resolve().parent)
     here, there = map(names, checkouts)
-    shared = [name for name in here if name in set(there)]
+    shared = sorted(set(here) & set(there), key=here.index)
+    if not shared:
+        raise SystemExit(f"{ROOT} and {checkouts[1]} have no quick test under the same name.")
     with ThreadPoolExecutor(2) as pool:  # beside each other, a core for each
         (ours, told), (theirs, told_there) = pool.map(lambda checkout: seconds(checkout, shared), checkouts)
     print(f"here:  {told}\nthere: {told_there}")
