@@ -16,7 +16,8 @@ def test_a_checkout_of_three_tests(tmp_path: Path) -> None:
         "def test_it(name): assert 'kernels' in os.environ['NUMBA_CACHE_DIR']\n"
     )
     (tmp_path / "pytest.ini").write_text(
-        "[pytest]\naddopts = -q -m 'not long'\nmarkers = long\ndisable_test_id_escaping_and_forfeit_all_rights_to_community_support = true\n"
+        "[pytest]\naddopts = -q -m 'not long'\nmarkers = long\n"
+        "disable_test_id_escaping_and_forfeit_all_rights_to_community_support = true\n"
     )
     shared = names(tmp_path)
     assert shared == ["tests/test_both.py::test_it[plain]"]
