@@ -21,7 +21,7 @@ from duelwise.learning.core.pending import Pending
 from duelwise.learning.core.reference import handle
 from duelwise.learning.core.roles import keeps_votes
 from duelwise.learning.core.round import knows_nothing, take_in
-from duelwise.learning.core.sequence import Units, happen
+from duelwise.learning.core.sequence import happen
 from duelwise.learning.core.state import (
     EXPLORES_ARRIVED,
     EXPLORES_REQUESTED,
@@ -35,6 +35,7 @@ from duelwise.learning.core.state import (
     named_arrays,
     scores,
 )
+from duelwise.learning.core.units import Units
 from duelwise.learning.estimation import Estimator, Remembers
 from duelwise.learning.gathered import Gathered
 from duelwise.learning.gathered_offers import GatheredOffers

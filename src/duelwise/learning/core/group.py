@@ -10,8 +10,9 @@ from duelwise.learning.core.batch import FINE, NOT_FINITE, is_finite, is_sound, 
 from duelwise.learning.core.jit import compiled, compiled_when_it_pays
 from duelwise.learning.core.pending import find
 from duelwise.learning.core.round import observe
-from duelwise.learning.core.sequence import OBSERVING, SERVING, Events, Units, serve_next
+from duelwise.learning.core.sequence import OBSERVING, SERVING, Events, serve_next
 from duelwise.learning.core.state import Core
+from duelwise.learning.core.units import Units, in_units
 from duelwise.types import Array, IntArray
 
 
@@ -73,11 +74,9 @@ def _measure(out: Array, offers: Offers, i: int, units: Units) -> None:
         offers.beyond[i, j] = 0
     for k in range(offers.begin[i + 1] - begin):
         for j in range(out.shape[1]):
-            unit = (offers.x[begin + k, j] - units.centre[0, j]) / units.half[0, j]
-            bound = units.reach[0, j]
-            if unit > bound or unit < -bound:
-                offers.beyond[i, j] += 1
-                unit = bound if unit > bound else -bound
+            value = offers.x[begin + k, j]
+            unit, beyond = in_units(value, units.centre[0, j], units.half[0, j], units.reach[0, j])
+            offers.beyond[i, j] += 1 if beyond else 0
             out[k, j] = unit
 
 

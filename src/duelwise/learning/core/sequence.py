@@ -19,6 +19,7 @@ from duelwise.learning.core.jit import compiled, compiled_when_it_pays
 from duelwise.learning.core.pending import FREE, SERVED, Pending, find, has_room
 from duelwise.learning.core.round import hear, is_ready, observe, serve, take_in, update
 from duelwise.learning.core.state import Core
+from duelwise.learning.core.units import Units, in_units
 from duelwise.types import Array, IntArray
 
 SERVING, OBSERVING, HEARING = 0, 1, 2
@@ -44,14 +45,6 @@ class Events(NamedTuple):
     seen_x: Array  # (n, 2, dx) in units, of the contexts' duels
     seen_y: Array  # (n, 2, dy) in units
     units: Array  # (2, d) of the event at hand
-
-
-class Units(NamedTuple):
-    """Where the features of x, then those of y, lie: units and bounds."""
-
-    centre: Array  # (1, d)
-    half: Array  # (1, d)
-    reach: Array  # (1, d)
 
 
 @compiled_when_it_pays
@@ -127,10 +120,8 @@ def _scale(out: Array, units: Units, values: Array, first: int, clamped: IntArra
     for side in range(2):
         for j in range(values.shape[1]):
             k = first + j
-            unit, bound = (values[side, j] - units.centre[0, k]) / units.half[0, k], units.reach[0, k]
-            if unit > bound or unit < -bound:
-                clamped[0, k] += 1 if counted else 0
-                unit = bound if unit > bound else -bound
+            unit, beyond = in_units(values[side, j], units.centre[0, k], units.half[0, k], units.reach[0, k])
+            clamped[0, k] += 1 if beyond and counted else 0
             out[side, k] = unit
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from duelwise.errors import InvalidInput
 from duelwise.learning.core.jit import compiled_when_it_pays
+from duelwise.learning.core.units import in_units
 from duelwise.types import Array, IntArray
 
 
@@ -48,10 +49,8 @@ def _measured(values: Array, centre: Array, half: Array, reach: Array) -> tuple[
     for r in range(values.shape[0]):
         for i in range(values.shape[1]):
             for j in range(values.shape[2]):
-                unit, bound = (values[r, i, j] - centre[r, j]) / half[r, j], reach[r, j]
-                if unit > bound or unit < -bound:
-                    beyond[r, j] += 1
-                    unit = bound if unit > bound else -bound
+                unit, is_beyond = in_units(values[r, i, j], centre[r, j], half[r, j], reach[r, j])
+                beyond[r, j] += 1 if is_beyond else 0
                 scaled[r, i, j] = unit
     return scaled, beyond
 

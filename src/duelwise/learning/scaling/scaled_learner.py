@@ -17,7 +17,7 @@ from duelwise.learning import validation
 from duelwise.learning.apply import apply
 from duelwise.learning.core.batch import all_finite
 from duelwise.learning.core.reference import handle
-from duelwise.learning.core.sequence import Units
+from duelwise.learning.core.units import Units
 from duelwise.learning.gathered import Gathered
 from duelwise.learning.gathered_offers import GatheredOffers
 from duelwise.learning.learned import NOTHING, Learned, joined
