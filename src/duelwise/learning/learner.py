@@ -116,7 +116,7 @@ class DuelingLearner:
             state = cast(Any, self.estimate).compiled(0)
             self._keeps_votes = in_python(keeps_votes, state)(state)
         self._nothing_foreseen = handle(Foreseen(np.empty((self.runs, 0, post_dim))))
-        self._ready = handle(batch.room_for(1, runs=self.runs))
+        self._ready, self._room_held = handle(batch.room_for(1, runs=self.runs)), 1
         self._silence = None if draws_noise(select) else np.zeros((self.runs, 0))
         self._set(self._fresh_core())
 
@@ -361,8 +361,8 @@ class DuelingLearner:
 
     def _room(self, n: int) -> batch.Ready:
         """For a call about this many duels, as kernels take it."""
-        if n > len(self._ready.slots):
-            self._ready = handle(batch.room_for(2 * n, runs=self.runs))
+        if n > self._room_held:
+            self._ready, self._room_held = handle(batch.room_for(2 * n, runs=self.runs)), 2 * n
         return self._ready
 
     def _estimate_with_room(self, more: int) -> Any:
