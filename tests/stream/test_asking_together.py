@@ -12,9 +12,8 @@ from duelwise.errors import Conflict, DuelwiseError, InvalidInput
 from duelwise.learning.gathered_offers import NUMBERS, ROOM
 from duelwise.storage import unpack
 from duelwise.stream import DecisionStream, StreamSettings
-from duelwise.stream.asking import LARGE
 from duelwise.stream.choosing import Chooser
-from duelwise.stream.folded import Folded
+from duelwise.stream.folded import KEPT_FROM, Folded
 from duelwise.stream.operations import Answer, Ask, Duel, Observe, Operation, Receipt, Tell
 from duelwise.types import Array
 
@@ -142,7 +141,7 @@ def kind_of(answer: Answer | DuelwiseError) -> object:
 def test_more_asks_than_fit_and_large_ones(tmp_path: Path) -> None:
     rng, settings = np.random.default_rng(0), settings_of({"post_dim": 0})
     with DecisionStream.create(f"sqlite:///{tmp_path}/many.db", "many", settings) as stream:
-        many: list[Operation] = [*asks(rng, 2 * ROOM + 7), Ask(rng.normal(size=(LARGE, 3)))]
+        many: list[Operation] = [*asks(rng, 2 * ROOM + 7), Ask(rng.normal(size=(KEPT_FROM, 3)))]
         answers = stream.commit([*many, *asks(rng, 3)])
         rounds = [int(answer.ticket.partition("-")[0]) for answer in answers if isinstance(answer, Duel)]
         assert rounds == list(range(len(many) + 3))
@@ -186,7 +185,7 @@ def test_an_ask_knows_of_those_before_it_in_its_group(tmp_path: Path) -> None:
 
 
 def test_offers_that_do_not_fit_into_one_call(tmp_path: Path) -> None:
-    rng, settings, count = np.random.default_rng(0), settings_of({"post_dim": 0}), LARGE - 1
+    rng, settings, count = np.random.default_rng(0), settings_of({"post_dim": 0}), KEPT_FROM - 1
     assert 4 * count * 3 > NUMBERS
     with DecisionStream.create(f"sqlite:///{tmp_path}/wide.db", "wide", settings) as stream:
         answers = stream.commit([Ask(x) for x in rng.normal(size=(9, count, 3))])

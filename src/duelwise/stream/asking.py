@@ -14,6 +14,7 @@ from duelwise.stream.candidates import CandidateSet, check_name, read_candidates
 from duelwise.stream.catalogue import check_ids, check_offer
 from duelwise.stream.choosing import Choice, Choices, Chooser
 from duelwise.stream.events import Asked, Told
+from duelwise.stream.folded import KEPT_FROM
 from duelwise.stream.lifecycle import outcome_of
 from duelwise.stream.operations import MOST_VOTES, Answer, Ask, Duel, FromCatalogue, Import, Receipt
 from duelwise.stream.repeating import check_repeated, digest_of, duel_of
@@ -21,9 +22,6 @@ from duelwise.stream.transaction import Transaction, receipt_of, taken
 from duelwise.types import Array, IntArray
 
 NOTHING_TO_KNOW = np.zeros((2, 0))
-
-
-LARGE = 1000  # candidates: what was measured of so many is kept, and they are not copied
 
 
 class Request(NamedTuple):
@@ -90,7 +88,7 @@ class Asking:
                 request = self._read(ask)
             except DuelwiseError:
                 break
-            if ask.event_id in names or request.offered.y is not None or len(request.offered.x) >= LARGE:
+            if ask.event_id in names or request.offered.y is not None or len(request.offered.x) >= KEPT_FROM:
                 break
             if ask.event_id is not None:
                 names.add(ask.event_id)

@@ -47,7 +47,7 @@ from duelwise.types import Array, Duel, IntArray
 RUN: IntArray = np.zeros(1, dtype=np.int64)  # a stream is one run
 NO_FEATURES = np.zeros((2, 0))  # of a pair
 SHARE = "learner."
-KEPT_FROM = 1000  # candidates: what was measured of fewer is not worth keeping
+KEPT_FROM = 1000  # candidates: what was measured of fewer is not worth keeping; so many are not copied
 FEWEST = 16  # plain events that are worth taking together
 BYTES_PER_TICKET = 400  # of an open ticket in the ledger
 
