@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from duelwise.learning.core.monitors import monitors
-from duelwise.learning.gathered import Gathered
+from duelwise.learning.gathered import Gathered, is_single
 from duelwise.learning.monitoring import power_law, watched
 from duelwise.types import Contexts, Duel, Votes
 
@@ -43,7 +44,7 @@ def test_gathered_events_come_out_as_they_went_in() -> None:
     gathered = Gathered(context_dim=2, post_dim=1, room=8)
     x = np.arange(4.0).reshape(1, 2, 2)
     one, zero = np.array([1]), np.array([0])
-    events = [
+    events: list[Any] = [
         Duel(0, np.array([[2, 5]]), x, np.ones((1, 2, 1)), x + 1, 3),
         Duel(1, np.array([[0, 1]]), -x, np.zeros((1, 2, 1)), None, 1),
         Contexts(zero, one, np.array([[[1.0], [2.0]]]), True),
@@ -51,24 +52,33 @@ def test_gathered_events_come_out_as_they_went_in() -> None:
         Contexts(zero, zero, np.array([[[3.0], [4.0]]]), False),
         Votes(zero, zero, np.array([1.0])),
     ]
-    for event in events:
-        assert gathered.takes(event)
-        gathered.take(event)
-    for came, went in zip(gathered.one_by_one(), events, strict=True):
-        assert type(came) is type(went)
-        for mine, theirs in zip(came, went, strict=True):
-            np.testing.assert_array_equal(mine, theirs)
-    assert gathered.close().counts.tolist() == [6, 2, 2, 2]
+    assert all(map(is_single, events))
+    gathered.serve(0, events[0].arms[0], x[0], np.ones((2, 1)), x[0] + 1, 3)
+    gathered.serve(1, events[1].arms[0], -x[0], np.zeros((2, 1)), None, 1)
+    gathered.observe(1, events[2].y[0], imputed=True)
+    gathered.tell(1, 0.5)
+    gathered.observe(0, events[4].y[0])
+    gathered.tell(0, 1.0)
+    at_once = Gathered.of_events(events, context_dim=2, post_dim=1)
+    for held in (gathered, at_once):
+        for came, went in zip(held.one_by_one(), events, strict=True):
+            assert type(came) is type(went)
+            for mine, theirs in zip(came, went, strict=True):
+                np.testing.assert_array_equal(mine, theirs)
+        assert held.close().counts.tolist() == [6, 2, 2, 2]
+    for mine, theirs in zip(gathered.events, at_once.events, strict=True):
+        np.testing.assert_array_equal(mine[: len(theirs)], theirs)
     assert not gathered.is_full
     gathered.tell(1, 0.0)
     assert gathered.is_full  # a duel and its context have no room
     gathered.clear()
-    assert (len(gathered), list(gathered.one_by_one())) == (0, [])
-    assert gathered.close().counts.tolist() == [0, 0, 0, 0]
+    nothing = Gathered.of_events([], context_dim=2, post_dim=1)
+    for held in (gathered, nothing):
+        assert (len(held), list(held.one_by_one())) == (0, [])
+        assert held.close().counts.tolist() == [0, 0, 0, 0]
 
 
 def test_only_single_events_of_one_run_are_gathered() -> None:
-    gathered = Gathered(context_dim=1, post_dim=0)
     two = np.array([0, 0])
-    assert not gathered.takes(Votes(two, np.array([0, 1]), np.ones(2)))
-    assert not gathered.takes(Duel(0, np.zeros((2, 2), np.int64), np.zeros((2, 2, 1)), np.zeros((2, 2, 0))))
+    assert not is_single(Votes(two, np.array([0, 1]), np.ones(2)))
+    assert not is_single(Duel(0, np.zeros((2, 2), np.int64), np.zeros((2, 2, 1)), np.zeros((2, 2, 0))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 import numpy as np
@@ -24,6 +24,7 @@ from duelwise.stream.leaving_out import left_out
 from duelwise.stream.ledger import WEIGHTS_KEPT, Ledger
 from duelwise.stream.log_time import DAY, HOUR, LogTime
 from duelwise.stream.logs import RecordedLog, StoredLog
+from duelwise.stream.operations import Ask, Duel, Tell
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "without contexts": {"post_dim": 0},
@@ -85,6 +86,19 @@ def test_a_stored_log_folds_to_what_its_events_fold_to_one_by_one(kind: str, tmp
         for recorded in together.events(after=0, upto=head):
             singly.apply(recorded)
         assert state == singly.snapshot().payload
+
+
+def test_a_log_of_many_duels_that_want_several_votes_is_folded(tmp_path: Path) -> None:
+    settings, x = StreamSettings(context_dim=2, votes_wanted=2), np.random.default_rng(0).random((400, 3, 2))
+    with DecisionStream.create(f"sqlite:///{tmp_path}/many.db", "log", settings) as stream:
+        asked = [cast("Duel", duel) for duel in stream.run([Ask(each) for each in x])]
+        for source in ("ann", "bob"):
+            stream.run([Tell(duel.ticket, "left", source) for duel in asked])
+        state = stream.report().counts
+    with closing(open_store(f"sqlite:///{tmp_path}/many.db")) as store:
+        folded = fold(settings, StoredLog(store, 1), upto=store.stream("log").head)
+    assert folded.ledger.counts == dict(state)
+    assert folded.learner.votes.tolist() == [800]
 
 
 def test_most_events_are_plain_and_those_that_cannot_be_read_are_odd(tmp_path: Path) -> None:

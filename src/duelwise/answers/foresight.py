@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from duelwise.learning.core.jit import also_compiled, compiled
+from duelwise.answers.belief import Belief, learn_vote
+from duelwise.learning.core.jit import compiled, compiled_when_it_pays
 from duelwise.types import Array, IntArray, Snapshot
 
 BINS = 10  # of the chance given to the first of the pair, of equal width
 AT_FIRST = 100  # votes that "at first" speaks of, and as many "now"
 LEAST_CHANCE = 1e-12
-MANY = 64  # votes that are worth compiled code
 
 
 class Foresight(NamedTuple):
@@ -60,40 +59,40 @@ def foresight() -> Foresight:
 
 def take(held: Foresight, chance: Array, outcome: Array) -> None:
     """Judge chances (n,) given before the outcomes (n,) were known."""
-    seen = sum(held.votes.tolist())
-    if len(outcome) < MANY:
-        _judge(held, seen, chance.tolist(), outcome.tolist())
-    else:
-        _judge_many(held, seen, chance, outcome)
+    _judge_all(held, chance, outcome)
 
 
-@also_compiled
-def _judge(
-    held: Foresight, seen: int, chance: Sequence[float] | Array, outcome: Sequence[float] | Array
-) -> None:
-    log_loss, hits = float(held.log_loss[0]), float(held.hits[0])
-    for i in range(len(outcome)):
-        given, came = chance[i], outcome[i]
-        sure = min(max(given, LEAST_CHANCE), 1 - LEAST_CHANCE)
-        bin = min(int(given * BINS), BINS - 1)
-        held.chance[bin] += given
-        held.won[bin] += came
-        held.votes[bin] += 1
-        log_loss -= came * math.log(sure) + (1 - came) * math.log1p(-sure)
-        hit = 1.0 if (given > 0.5) == (came > 0.5) else 0.0
-        if came == 0.5 or given == 0.5:
-            hit = 0.5
-        hits += hit
-        if seen < AT_FIRST:
-            held.first_hits[0] += hit
-        held.recent[seen % AT_FIRST] = hit
-        seen += 1
-    held.log_loss[0], held.hits[0] = log_loss, hits
+@compiled_when_it_pays
+def learn_and_judge(belief: Belief, held: Foresight, dz: Array, outcome: Array) -> None:
+    """Run 0 learns votes on dz (n, d), outcome (n,), one after another; each is foreseen before."""
+    for i in range(outcome.shape[0]):
+        _judge(held, learn_vote(belief, 0, dz[i], outcome[i], 1.0), outcome[i])
+
+
+@compiled_when_it_pays
+def _judge_all(held: Foresight, chance: Array, outcome: Array) -> None:
+    for i in range(outcome.shape[0]):
+        _judge(held, chance[i], outcome[i])
 
 
 @compiled
-def _judge_many(held: Foresight, seen: int, chance: Array, outcome: Array) -> None:
-    _judge(held, seen, chance, outcome)
+def _judge(held: Foresight, given: float, came: float) -> None:
+    seen = 0
+    for bin in range(BINS):
+        seen += held.votes[bin]
+    sure = min(max(given, LEAST_CHANCE), 1 - LEAST_CHANCE)
+    bin = max(0, min(int(given * BINS), BINS - 1))
+    held.chance[bin] += given
+    held.won[bin] += came
+    held.votes[bin] += 1
+    held.log_loss[0] -= came * math.log(sure) + (1 - came) * math.log1p(-sure)
+    hit = 1.0 if (given > 0.5) == (came > 0.5) else 0.0
+    if came == 0.5 or given == 0.5:
+        hit = 0.5
+    held.hits[0] += hit
+    if seen < AT_FIRST:
+        held.first_hits[0] += hit
+    held.recent[seen % AT_FIRST] = hit
 
 
 def foreseen(held: Foresight) -> Foreseen | None:

@@ -9,10 +9,12 @@ import numpy as np
 
 from duelwise.learning.core.reference import handle
 from duelwise.learning.core.sequence import HEARING, OBSERVING, SERVING, Events
-from duelwise.types import Array, BoolArray, Contexts, Duel, Event, IntArray, Votes
+from duelwise.types import AnyArray, Array, BoolArray, Contexts, Duel, Event, IntArray, Votes
 
 RUN: IntArray = np.zeros(1, dtype=np.int64)
 ROOM = 256  # events
+Single = Duel | Contexts | Votes
+_KINDS: dict[type[Single], int] = {Duel: SERVING, Contexts: OBSERVING, Votes: HEARING}
 
 
 class Duels(NamedTuple):
@@ -41,18 +43,46 @@ class Gathered:
         times[served] += duels.at_once
         kinds, contexts = np.repeat(kind, times), _contexts(kind, duels, y)
         kinds[np.cumsum(times)[served] - 1] = np.where(duels.at_once, OBSERVING, SERVING)
-        row = np.empty_like(kinds)
-        for each, count in ((SERVING, len(duels.x)), (OBSERVING, len(contexts)), (HEARING, len(outcome))):
-            row[kinds == each] = np.arange(count)
-        made = cls.__new__(cls)
-        events = _room_for(len(contexts), duels.x.shape[2], y.shape[2])._replace(
-            counts=np.array([len(kinds), len(duels.x), len(contexts), len(outcome)]),
-            kind=kinds, round=np.repeat(round, times), row=row,
-            arms=duels.arms, x=duels.x, predicted=duels.predicted, y=contexts, outcome=outcome,
-            wanted=np.ones(len(duels.x), dtype=np.int64),
+        return cls._holding(
+            list(duels.offers), kind=kinds, round=np.repeat(round, times), arms=duels.arms, x=duels.x,
+            predicted=duels.predicted, y=contexts, outcome=outcome,
+            wanted=np.ones(len(duels.x), dtype=np.int64), imputed=np.zeros(len(contexts), dtype=np.int64),
         )  # fmt: skip
-        made._hold(events, list(duels.offers), room=len(kinds))
-        made._length, made._contexts, made._votes = len(kinds), len(contexts), len(outcome)
+
+    @classmethod
+    def of_events(cls, events: Sequence[Single], *, context_dim: int, post_dim: int) -> Gathered:
+        """Duels, contexts and votes as a learner takes them singly; see `is_single`."""
+        duels = [event for event in events if isinstance(event, Duel)]
+        contexts = [event for event in events if isinstance(event, Contexts)]
+        votes = [event for event in events if isinstance(event, Votes)]
+        rounds = [event.round if isinstance(event, Duel) else event.round[0] for event in events]
+        pairs = (0, 2)
+        return cls._holding(
+            [None if duel.offered is None else duel.offered[0] for duel in duels],
+            kind=np.array([_KINDS[type(event)] for event in events], dtype=np.int64),
+            round=np.array(rounds, dtype=np.int64),
+            arms=np.concatenate([np.empty(pairs, np.int64), *(duel.arms for duel in duels)]),
+            x=np.concatenate([np.empty((*pairs, context_dim)), *(duel.x for duel in duels)]),
+            predicted=np.concatenate([np.empty((*pairs, post_dim)), *(duel.predicted for duel in duels)]),
+            wanted=np.array([duel.wanted for duel in duels], dtype=np.int64),
+            y=np.concatenate([np.empty((*pairs, post_dim)), *(seen.y for seen in contexts)]),
+            imputed=np.array([seen.imputed for seen in contexts], dtype=np.int64),
+            outcome=np.concatenate([np.empty(0), *(vote.outcome for vote in votes)]),
+        )
+
+    @classmethod
+    def _holding(cls, offers: list[Array | None], **columns: AnyArray) -> Gathered:
+        """Whole columns of Events, but for the rows, which are counted by kind, and what a fold fills."""
+        kind, x, y, outcome = columns["kind"], columns["x"], columns["y"], columns["outcome"]
+        counts, row = (len(x), len(y), len(outcome)), np.empty_like(kind)
+        for each, count in zip((SERVING, OBSERVING, HEARING), counts, strict=True):
+            row[kind == each] = np.arange(count)
+        made = cls.__new__(cls)
+        events = _room_for(len(y), x.shape[2], y.shape[2])._replace(
+            counts=np.array([len(kind), *counts]), row=row, **columns
+        )
+        made._hold(events, offers, room=len(kind))
+        made._length, made._contexts, made._votes = len(kind), len(y), len(outcome)
         return made
 
     def _hold(self, events: Events, offers: list[Array | None], *, room: int) -> None:
@@ -95,22 +125,6 @@ class Gathered:
         held.kind[at], held.round[at], held.row[at] = kind, round, row
         self._length += 1
 
-    def takes(self, event: Event) -> bool:
-        """Whether the event can be gathered: of one run, and one vote or context at a time."""
-        if isinstance(event, Contexts | Votes):
-            return len(event.round) == 1
-        return isinstance(event, Duel) and len(event.x) == 1
-
-    def take(self, event: Event) -> None:
-        """A duel, a context or a vote, as a learner takes it singly."""
-        if isinstance(event, Duel):
-            offered = None if event.offered is None else event.offered[0]
-            self.serve(event.round, event.arms[0], event.x[0], event.predicted[0], offered, event.wanted)
-        elif isinstance(event, Contexts):
-            self.observe(int(event.round[0]), event.y[0], imputed=event.imputed)
-        elif isinstance(event, Votes):
-            self.tell(int(event.round[0]), float(event.outcome[0]))
-
     def close(self) -> Events:
         """The events, all counted."""
         self.events.counts[:] = self._length, len(self.offers), self._contexts, self._votes
@@ -146,6 +160,13 @@ class Gathered:
                 yield Contexts(RUN, np.array([round]), y[own], bool(held.imputed[row]))
             else:
                 yield Votes(RUN, np.array([round]), outcome[own])
+
+
+def is_single(event: Event) -> bool:
+    """Whether the event can be gathered: of one run, and one vote or context at a time."""
+    if isinstance(event, Contexts | Votes):
+        return len(event.round) == 1
+    return isinstance(event, Duel) and len(event.x) == 1
 
 
 def _room_for(room: int, context_dim: int, post_dim: int) -> Events:

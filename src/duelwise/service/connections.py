@@ -48,6 +48,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._header_bytes: int | None = 0  # None: the headers are complete
         self._express: Express | None = getattr(cast("Any", self).app, "express", None)
         self._direct: Direct | None = None  # whose body is being read
+        self._is_between = True  # whether the parser waits for the first byte of a request
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
@@ -65,16 +66,45 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        express, before, was_between = self._express, self.cycle, self._is_between
+        if express is not None and was_between and self._take_known(express, data):
+            return
         if self._header_bytes is not None:
             self._header_bytes += len(data)
         super().data_received(data)
         if self._header_bytes is not None and self._header_bytes > LONGEST_HEADERS:
             self.transport.abort()
+        cycle = cast("object", self.cycle)
+        if express is not None and was_between and cycle is not before and isinstance(cycle, Direct):
+            express.heads.remember(data, cycle.head)
+
+    def _take_known(self, express: Express, data: bytes) -> bool:
+        """A whole request whose headers were parsed before goes on without the parser; else False."""
+        cycle = self.cycle
+        is_free = cycle is None or cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison]
+        found = express.heads.find(data) if is_free and not self.flow.write_paused else None
+        if found is None or _PLAIN.fullmatch(found[0]) is None:
+            return False
+        url, head, body = found
+        direct = express.take_known(self, url.decode("ascii"), head)
+        if direct is None:
+            return False
+        self.url, self.headers, self.expect_100_continue = url, head.headers, False
+        self.cycle, direct.body, self.deadline = cast("Any", direct), body, None
+        self._go(direct)
+        return True
 
     def on_message_begin(self) -> None:
+        """A request begins. Its scope is made when the application needs one."""
         self._expect(HEADER_SECONDS)
-        self._header_bytes = 0
+        self._header_bytes, self._is_between = 0, False
+        self.url, self.headers, self.expect_100_continue = b"", [], False
+
+    def _make_scope(self) -> None:
+        url, headers, expects = self.url, self.headers, self.expect_100_continue
         super().on_message_begin()
+        self.url, self.expect_100_continue = url, expects
+        self.headers += headers  # the scope has this list
 
     def on_headers_complete(self) -> None:
         """Start the application. A plain request skips what only upgrades, escapes and HTTP/1.0 need."""
@@ -85,6 +115,7 @@ class GuardedProtocol(HttpToolsProtocol):
         is_plain = _PLAIN.fullmatch(url) is not None and parser.get_http_version() == "1.1"
         is_plain = is_plain and parser.should_keep_alive() and not parser.should_upgrade()
         if not is_first or not is_plain or self.expect_100_continue:
+            self._make_scope()
             super().on_headers_complete()
             return
         if self._express is not None and parser.get_method() == b"POST" and not self.flow.write_paused:
@@ -97,6 +128,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def _start(self, url: bytes, method: bytes, body: bytes | None = None) -> None:
         """The application answers; `body` is what has been read already, to its end."""
         path, _, query = url.partition(b"?")
+        self._make_scope()
         scope = self.scope
         scope["method"] = method.decode("ascii")
         scope["path"], scope["raw_path"], scope["query_string"] = path.decode("ascii"), path, query
@@ -118,11 +150,16 @@ class GuardedProtocol(HttpToolsProtocol):
             self._direct.body += body
 
     def on_message_complete(self) -> None:
-        self.deadline = None
+        self.deadline, self._is_between = None, True
         direct, self._direct = self._direct, None
         if direct is None:
             super().on_message_complete()
-        elif not direct.begin():
+        else:
+            self._go(direct)
+
+    def _go(self, direct: Direct) -> None:
+        """A request that was read to its end goes the short way, or else the long one."""
+        if not direct.begin():
             direct.give_back()
             self._start(self.url, b"POST", direct.body)
 

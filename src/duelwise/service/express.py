@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
@@ -17,6 +18,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from duelwise.errors import DuelwiseError, Overloaded, Unauthorised
 from duelwise.service.auth import Guard
 from duelwise.service.decoding import LARGE
+from duelwise.service.heads import Head, KnownHeads
 from duelwise.service.problems import JSON_TYPE, Deliver, Reply, respond
 from duelwise.service.routes import Call, Endpoint, Room, pattern_of
 from duelwise.service.watching import HEADER, Watch
@@ -34,15 +36,17 @@ class Nothing:
 class Direct:
     """One request on the short way; to uvicorn's protocol it is a cycle like its own."""
 
+    __slots__ = (
+        "_express", "_protocol", "began", "body", "disconnected", "endpoint", "head", "keep_alive", "path",
+        "response_complete", "segments",
+    )  # fmt: skip
     message_event = Nothing()
 
     def __init__(
-        self, express: Express, protocol: Any, endpoint: Endpoint, path: str, segments: list[str],
-        headers: dict[bytes, bytes], size: int,
-    ) -> None:  # fmt: skip
+        self, express: Express, protocol: Any, endpoint: Endpoint, path: str, segments: list[str], head: Head
+    ) -> None:
         self._express, self._protocol = express, protocol
-        self.endpoint, self.path, self.segments = endpoint, path, segments
-        self.headers, self.size = headers, size
+        self.endpoint, self.path, self.segments, self.head = endpoint, path, segments, head
         self.began = time.perf_counter()
         self.body = b""
         self.response_complete = self.disconnected = False
@@ -54,7 +58,7 @@ class Direct:
 
     def give_back(self) -> None:
         """It goes no further here."""
-        self._express.room.free(self.size)
+        self._express.room.free(self.head.size)
 
     @property
     def address(self) -> str:
@@ -64,24 +68,30 @@ class Direct:
     def reply(self, reply: Reply) -> None:
         """Write the answer in one piece, with the headers that the application would give it."""
         express, protocol, body = self._express, self._protocol, reply.body
-        id = express.watch.id_of(self.headers.get(HEADER))
+        id = express.watch.id_of(self.head.given.get(HEADER))
         seconds = time.perf_counter() - self.began
         express.watch.answered("POST", self.path, self.endpoint.path, reply.status, seconds, id)
-        express.room.free(self.size)
+        express.room.free(self.head.size)
         self.response_complete = True
-        if protocol.transport.is_closing():
+        transport = protocol.transport
+        if transport.is_closing():
             return
-        head = b"%bcontent-type: %b\r\ncontent-length: %d\r\n" % (
-            STATUS_LINE[reply.status], reply.media_type.encode(), len(body),
-        )  # fmt: skip
-        for name, value in reply.further.items():
-            head += f"{name.lower()}: {value}\r\n".encode("latin-1")
+        further = b"" if self.keep_alive else b"connection: close\r\n"
+        if reply.further:
+            further += "".join(
+                f"{name.lower()}: {value}\r\n" for name, value in reply.further.items()
+            ).encode("latin-1")
+        start = _start_of(reply.status, reply.media_type)
+        transport.write(b"%b%d\r\n%bx-request-id: %b\r\n\r\n%b" % (start, len(body), further, id, body))
         if not self.keep_alive:
-            head += b"connection: close\r\n"
-        protocol.transport.write(b"%bx-request-id: %b\r\n\r\n%b" % (head, id, body))
-        if not self.keep_alive:
-            protocol.transport.close()
+            transport.close()
         protocol.on_response_complete()
+
+
+@lru_cache(maxsize=64)
+def _start_of(status: int, media_type: str) -> bytes:
+    """An answer up to the length of its body."""
+    return b"%bcontent-type: %b\r\ncontent-length: " % (STATUS_LINE[status], media_type.encode())
 
 
 class Express:
@@ -91,7 +101,7 @@ class Express:
         self, endpoints: Iterable[Endpoint], guard: Guard, begin: Begin, watch: Watch, room: Room
     ) -> None:
         self._guard, self._begin = guard, begin
-        self.watch, self.room = watch, room
+        self.watch, self.room, self.heads = watch, room, KnownHeads()
         self._places = {
             pattern_of(one.path.split("/")): one
             for one in endpoints
@@ -100,10 +110,6 @@ class Express:
 
     def take(self, protocol: Any, path: str, headers: list[tuple[bytes, bytes]]) -> Direct | None:
         """A POST whose headers have been read; None: it goes the long way."""
-        segments = path.split("/")
-        endpoint = self._places.get(pattern_of(segments))
-        if endpoint is None or "?" in path:
-            return None
         given = dict(headers)
         length = given.get(b"content-length", b"")
         if not length.isdigit() or len(length) > 6 or given.get(b"content-type") != JSON_TYPE.encode():
@@ -111,11 +117,19 @@ class Express:
         size = int(length)
         if size > LARGE or b"transfer-encoding" in given:
             return None
+        return self.take_known(protocol, path, Head(headers, given, size))
+
+    def take_known(self, protocol: Any, path: str, head: Head) -> Direct | None:
+        """The same with headers that may go the short way."""
+        segments = path.split("/")
+        endpoint = self._places.get(pattern_of(segments))
+        if endpoint is None or "?" in path:
+            return None
         try:
-            self.room.hold(size)
+            self.room.hold(head.size)
         except Overloaded:
             return None
-        return Direct(self, protocol, endpoint, path, segments, given, size)
+        return Direct(self, protocol, endpoint, path, segments, head)
 
     def begin(self, direct: Direct) -> bool:
         endpoint, segments = direct.endpoint, direct.segments
@@ -123,7 +137,7 @@ class Express:
         if not self._guard.is_fresh or endpoint.role is None:
             return False
         try:
-            key = self._guard.check_known(direct.address, direct.headers, endpoint.role, name)
+            key = self._guard.check_known(direct.address, direct.head.given, endpoint.role, name)
         except Unauthorised:
             return False
         except DuelwiseError as error:

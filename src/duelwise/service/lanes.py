@@ -110,18 +110,23 @@ def _settle(future: asyncio.Future[Outcomes], got: Outcomes | Exception) -> None
 
 def take(lane: Lane) -> Group:
     """The oldest requests of a lane, as many as fit into one transaction."""
-    group = [lane.queue.popleft()]
-    size = len(group[0].operations)
-    while lane.queue and size + len(lane.queue[0].operations) <= MOST_AT_ONCE:
-        group.append(lane.queue.popleft())
-        size += len(group[-1].operations)
+    size = count = 0
+    for waiting in lane.queue:
+        size += len(waiting.operations)
+        if size > MOST_AT_ONCE and count:
+            break
+        count += 1
+    group = [lane.queue.popleft() for _ in range(count)]
     # They came at the same time, so any order will do: votes first, and asks that follow one another.
     group.sort(key=_asks)
     return Group(lane, group)
 
 
 def _asks(waiting: Waiting) -> bool:
-    return any(isinstance(one, Ask) for one in waiting.operations)
+    operations = waiting.operations
+    if len(operations) == 1:
+        return isinstance(operations[0], Ask)
+    return any(isinstance(one, Ask) for one in operations)
 
 
 class GroupWriter(ABC):

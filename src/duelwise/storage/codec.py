@@ -11,7 +11,7 @@ import json
 import math
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
@@ -36,24 +36,29 @@ _BEGIN = int.from_bytes(_PREFIX.pack(MAGIC, VERSION, 0, 0)[:4], "little")
 MOST_LAYOUTS = 16  # that are looked for among values that are unpacked together
 
 
-@cache
-def _stored(dtype: AnyDtype) -> tuple[AnyDtype | None, str]:
-    """How arrays of this kind are written, None: as they are, and the name of that."""
+@lru_cache(maxsize=1024)
+def _stored(name: str, dtype: AnyDtype, shape: tuple[int, ...]) -> tuple[bytes, AnyDtype | None]:
+    """What the header says of an array, and the type it is written in, None: as it is."""
     if dtype.kind not in _KINDS:
         raise TypeError(f"An array has dtype {dtype}; only numbers and booleans are stored.")
     stored = dtype.newbyteorder("<")
-    return None if stored == dtype else stored, stored.str
+    return _ENCODER.encode((name, stored.str, shape)), None if stored == dtype else stored
 
 
-def pack(fields: Mapping[str, JSON], arrays: Mapping[str, AnyArray]) -> bytes:
-    """Bytes from which `unpack` gives back equal fields and identical arrays."""
-    shapes: list[tuple[str, str, tuple[int, ...]]] = []
+def pack(fields: Mapping[str, JSON] | msgspec.Struct, arrays: Mapping[str, AnyArray | None]) -> bytes:
+    """Bytes from which `unpack` gives back equal fields and identical arrays; None is left out."""
+    if not arrays:
+        header = b"[%b,[]]" % _ENCODER.encode(fields)
+        return _PREFIX.pack(MAGIC, VERSION, 0, len(header)) + header
+    described: list[bytes] = []
     parts: list[bytes] = [b"", b""]
     for name, array in arrays.items():
-        stored, kind = _stored(array.dtype)
-        shapes.append((name, kind, array.shape))
+        if array is None:
+            continue
+        said, stored = _stored(name, array.dtype, array.shape)
+        described.append(said)
         parts.append(array.tobytes() if stored is None else array.astype(stored).tobytes())
-    parts[1] = _ENCODER.encode((fields, shapes))
+    parts[1] = b"[%b,[%b]]" % (_ENCODER.encode(fields), b",".join(described))
     parts[0] = _PREFIX.pack(MAGIC, VERSION, 0, len(parts[1]))
     return b"".join(parts)
 

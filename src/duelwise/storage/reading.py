@@ -14,7 +14,8 @@ from duelwise.storage.prepared import ByKeys, OneOf, Prepared, Sender
 from duelwise.storage.quick import Row
 from duelwise.storage.rows import EventColumns, EventRow, StreamRow, TicketRow, are_intact, is_intact
 
-READ_CHUNK = 2000  # events fetched at once
+READ_CHUNK = 2000  # events fetched at once, of which nothing is known
+LONGEST_CHUNK, CHUNK_BYTES = 8000, 4_000_000  # of a log that is read on: so many small ones, or so much
 
 _event_columns = [schema.events.c[name] for name in EventRow._fields]
 TICKET_COLUMNS = [schema.tickets.c[name] for name in TicketRow._fields]
@@ -59,10 +60,12 @@ def read_events(connection: Sender, stream_id: int, *, after: int, upto: int) ->
         yield from map(EventRow, *columns)
 
 
-def read_columns(connection: Sender, stream_id: int, *, after: int, upto: int) -> Iterator[EventColumns]:
-    """The same, many at a time."""
+def read_columns(
+    connection: Sender, stream_id: int, *, after: int, upto: int, chunk: int = READ_CHUNK
+) -> Iterator[EventColumns]:
+    """The same, so many at a time."""
     while after < upto:
-        rows = _EVENTS_BETWEEN.all(connection, (stream_id, after, min(upto, after + READ_CHUNK)))
+        rows = _EVENTS_BETWEEN.all(connection, (stream_id, after, min(upto, after + chunk)))
         if not rows:
             raise _missing(after + 1)
         *columns, checksums = zip(*rows, strict=True)
@@ -72,6 +75,12 @@ def read_columns(connection: Sender, stream_id: int, *, after: int, upto: int) -
         else:
             yield from _up_to_damage(rows, after)
         after = events.seq[-1]
+
+
+def next_chunk(read: EventColumns) -> int:
+    """How many events to read on with, after these."""
+    each = sum(map(len, read.payload)) / len(read.payload)
+    return max(1, min(LONGEST_CHUNK, int(CHUNK_BYTES / max(each, 1.0))))
 
 
 def _up_to_damage(rows: Iterable[Iterable[Any]], after: int) -> Iterator[EventColumns]:

@@ -22,7 +22,14 @@ from duelwise.storage.database import (
 )
 from duelwise.storage.keys import Keys
 from duelwise.storage.quick import Quick
-from duelwise.storage.reading import READ_CHUNK, STREAM_COLUMNS, current, read_columns, read_tickets
+from duelwise.storage.reading import (
+    READ_CHUNK,
+    STREAM_COLUMNS,
+    current,
+    next_chunk,
+    read_columns,
+    read_tickets,
+)
 from duelwise.storage.repairing import Repairer, Scanner, SourceEraser
 from duelwise.storage.rows import (
     OPEN_STATES,
@@ -246,13 +253,13 @@ class Store:
 
     def event_columns(self, stream_id: int, *, after: int, upto: int) -> Iterator[EventColumns]:
         """The same, column by column of each chunk."""
+        count = READ_CHUNK
         while after < upto:
             with self._reading() as connection:
-                chunk = list(
-                    read_columns(connection, stream_id, after=after, upto=min(upto, after + READ_CHUNK))
-                )
-            yield from chunk
-            after = chunk[-1].seq[-1]
+                end = min(upto, after + count)
+                read = list(read_columns(connection, stream_id, after=after, upto=end, chunk=count))
+            yield from read
+            after, count = read[-1].seq[-1], next_chunk(read[-1])
 
     def events_of(self, stream_id: int, kinds: Iterable[str], *, upto: int) -> list[EventRow]:
         """The events of these kinds, in order."""

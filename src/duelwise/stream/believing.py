@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from duelwise.answers import belief, foresight
 from duelwise.answers.belief import Posterior
 from duelwise.answers.foresight import Foreseen
 from duelwise.answers.settling import settling_pairs
+from duelwise.learning.core.reference import handle
 from duelwise.types import Array, IntArray, Snapshot
 
 
@@ -17,11 +16,11 @@ class Believing:
     def __init__(self, dim: int) -> None:
         self._belief = belief.belief(runs=1, dim=dim)
         self._foresight = foresight.foresight()
+        self._handles = handle(self._belief), handle(self._foresight)
 
     def take(self, dz: Array, outcome: Array) -> None:
         """Votes that the learner has learned from just now, in order: dz (n, d), outcome (n,)."""
-        run = np.zeros(len(outcome), dtype=np.int64)  # a stream is one run
-        foresight.take(self._foresight, belief.learn(self._belief, run, dz, outcome), outcome)
+        foresight.learn_and_judge(*self._handles, dz, outcome)
 
     def posterior(self) -> Posterior:
         """Θ as it is now: copies, free of any lock."""

@@ -7,9 +7,11 @@ the first was shown on the right. Contexts are in the same order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+from msgspec import Struct, defstruct
 
 from duelwise.errors import Damaged, InvalidInput, StorageFailure
 from duelwise.storage import JSON, EventRow, pack, unpack
@@ -230,13 +232,37 @@ def kind_of(event: Event) -> str:
     return _NAMES[type(event)]
 
 
+class _Form(NamedTuple):
+    """How events of one kind are written: what is None is left out."""
+
+    fields: Callable[..., Struct]
+    values: Callable[[Event], tuple[Any, ...]]  # for these fields
+    names: tuple[str, ...]  # of arrays
+    arrays: Callable[[Event], tuple[Any, ...]]
+
+
+def _form(made: Any) -> _Form:
+    names: tuple[str, ...] = made._fields
+    plain = tuple(name for name in names if name not in _ARRAYS)
+    arrays = tuple(name for name in names if name in _ARRAYS)
+    fields = defstruct(made.__name__, [(name, Any, None) for name in plain], omit_defaults=True)
+    return _Form(fields, _at(names, plain), arrays, _at(names, arrays))
+
+
+def _at(names: tuple[str, ...], wanted: tuple[str, ...]) -> Callable[[Event], tuple[Any, ...]]:
+    """The values of these among all the names of an event."""
+    places = [names.index(name) for name in wanted]
+    if len(places) > 1:
+        return itemgetter(*places)
+    return itemgetter(slice(places[0], places[0] + 1) if places else slice(0))
+
+
+_FORMS = {made: _form(made) for made in _NAMES}
+
+
 def encode(event: Event) -> bytes:
-    fields: dict[str, Any] = {}
-    arrays: dict[str, Any] = {}
-    for name, value in zip(event._fields, event, strict=True):
-        if value is not None:
-            (arrays if name in _ARRAYS else fields)[name] = value
-    return pack(fields, arrays)
+    fields, values, names, arrays = _FORMS[type(event)]
+    return pack(fields(*values(event)), dict(zip(names, arrays(event), strict=True)) if names else {})
 
 
 def decode(row: EventRow) -> Recorded:

@@ -144,8 +144,6 @@ class Folded:
                     self._take_columns(columns_of(some, self.settings))
                     continue
                 self._take(some)
-                if self._gathered.is_full:
-                    self._learn()
         finally:
             self._learn()
 
@@ -196,8 +194,8 @@ class Folded:
         if recorded.seq != self.seq + 1:
             raise _out_of_order(recorded.seq, self.seq)
         event = recorded.event
-        if not isinstance(event, _STEPS):
-            self._learn()  # it may close a duel whose votes are still to be learned from
+        if self._gathered.is_full or not isinstance(event, _STEPS):
+            self._learn()  # what is no step may close a duel whose votes are still to be learned from
         before = self.ledger.take(recorded)
         if isinstance(event, Asked):
             self._serve(event)

@@ -14,7 +14,7 @@ from duelwise.errors import Damaged
 from duelwise.learning.core.sequence import HEARING, SERVING
 from duelwise.storage import JSON
 from duelwise.storage.rows import OPEN_STATES
-from duelwise.stream.columns import ODD, Columns
+from duelwise.stream.columns import Columns
 from duelwise.stream.events import (
     Asked,
     ClockConfirmed,
@@ -27,16 +27,9 @@ from duelwise.stream.events import (
     Told,
     kind_of,
 )
-from duelwise.stream.lifecycle import (
-    FIRST,
-    ON_CONTEXT,
-    ON_VOTE,
-    STATES,
-    STEPS,
-    transition,
-    winner_of,
-)
+from duelwise.stream.lifecycle import STATES, STEPS, transition, winner_of
 from duelwise.stream.log_time import LogTime
+from duelwise.stream.plain_steps import plain_steps
 from duelwise.stream.vote_delays import DELAY_BINS, delay_bin, delay_bins
 from duelwise.types import Array, IntArray, Snapshot
 
@@ -160,22 +153,10 @@ class Ledger:
         Beside it the states that they lead to, by round; nothing is counted yet. Not plain are events of
         duels whose context is `partly_known`, and a context after its vote unless votes may come first.
         """
-        states: dict[int, str] = {}
-        next_round, firsts = self.rounds, map(FIRST.__getitem__, events.asked.at_once.tolist())
-        on_context = ON_CONTEXT if votes_first else {"asked": ON_CONTEXT["asked"]}
-        for place, (kind, round) in enumerate(zip(events.kind.tolist(), events.round.tolist(), strict=True)):
-            if kind == SERVING:
-                after = next(firsts) if round == next_round else None
-                next_round += 1
-            elif kind == ODD:
-                after = None
-            else:
-                life = ON_VOTE if kind == HEARING else on_context
-                after = life.get(states[round] if round in states else self._single(round, partly_known))
-            if after is None:
-                return place, states
-            states[round] = after
-        return len(events), states
+        return plain_steps(
+            events, first=self.rounds, votes_first=votes_first,
+            state_of=lambda round: self._single(round, partly_known),
+        )  # fmt: skip
 
     def _single(self, round: int, partly_known: Set[int]) -> str:
         """The state of an open ticket that wants one vote, and has all of its context or none."""

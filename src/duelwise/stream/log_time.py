@@ -22,6 +22,8 @@ class LogTime:
 
     def take(self, at: float) -> None:
         """The time of the next event."""
+        if at == self.believed and self.doubted is None:
+            return  # events of one transaction share their time
         if self.believed is None:
             self.believed = at
         elif abs(at - self.believed) <= DAY:

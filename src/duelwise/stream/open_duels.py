@@ -50,8 +50,9 @@ class OpenDuels:
         self._told: dict[int, float] = {}
 
     def ask(self, asked: Asked) -> None:
+        x = self._sides.shown(asked.x, swapped=asked.swapped)
         y = asked.predicted if asked.y is None else asked.y
-        self._z[asked.round] = np.concatenate((self._sides.shown(asked.x, swapped=asked.swapped), y), axis=1)
+        self._z[asked.round] = np.concatenate((x, y), axis=1) if y.shape[1] else x
 
     def observe(self, round: int, y: Array) -> None:
         """Take over what is known of y (2, dy); NaN where it is not."""

@@ -6,6 +6,7 @@ says so by itself; the others serve.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
@@ -49,11 +50,14 @@ class _Held:
         self.opening, self.progress = opening, progress
         self.since = time.monotonic()
         self.counted = False  # whether room was made for it
+        self.used = 0  # the number of its latest use, among those of all
         self._stream: DecisionStream | None = None  # kept apart: a future is asked under its lock
 
     @property
     def stream(self) -> DecisionStream | None:
-        if self._stream is None and self.opening.done() and self.opening.exception() is None:
+        if self._stream is not None:
+            return self._stream
+        if self.opening.done() and self.opening.exception() is None:
             self._stream = self.opening.result()
         return self._stream
 
@@ -82,7 +86,8 @@ class StreamRegistry:
         self.store = store
         self._memory, self._limit, self._clock = memory_bytes, stream_limit, clock
         self._patience = patience_seconds
-        self._held: dict[str, _Held] = {}  # least recently used first
+        self._held: dict[str, _Held] = {}
+        self._uses = itertools.count(1)
         self._mutex = threading.Lock()
         self._openers = ThreadPoolExecutor(OPENERS, thread_name_prefix="duelwise opening")
         self._closer = ThreadPoolExecutor(1, thread_name_prefix="duelwise closing")
@@ -110,7 +115,10 @@ class StreamRegistry:
     def ready(self, name: str) -> DecisionStream | None:
         """The stream where it is open already; never waits, so an event loop may ask."""
         held = self._held.get(name)
-        return None if held is None or held.stream is None else self._take(name).stream
+        if held is None:
+            return None
+        held.used = next(self._uses)
+        return held.stream
 
     def create(self, name: str, settings: StreamSettings) -> tuple[DecisionStream, bool]:
         """The stream of this name and whether it is new; a store may hold only so many."""
@@ -143,11 +151,11 @@ class StreamRegistry:
 
     def _take(self, name: str) -> _Held:
         with self._mutex:
-            held = self._held.pop(name, None)
+            held = self._held.get(name)
             if held is None or held.failed_long_ago:
                 progress = Progress()
-                held = _Held(self._openers.submit(self._open, name, progress), progress)
-            self._held[name] = held  # at the end: used last
+                held = self._held[name] = _Held(self._openers.submit(self._open, name, progress), progress)
+            held.used = next(self._uses)
             return held
 
     def _open(self, name: str, progress: Progress) -> DecisionStream:
@@ -158,7 +166,8 @@ class StreamRegistry:
         """Close the streams that were used longest ago until the rest fit; the last one stays."""
         with self._mutex:
             closing: list[DecisionStream] = []
-            open_ones = {one: held.stream for one, held in self._held.items() if held.stream is not None}
+            by_use = sorted(self._held.items(), key=lambda one: one[1].used)
+            open_ones = {one: held.stream for one, held in by_use if held.stream is not None}
             total = sum(stream.memory_bytes for stream in open_ones.values())
             for one, stream in open_ones.items():
                 if total <= self._memory or one == name:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from itertools import groupby
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from duelwise.learning.apply import apply
 from duelwise.learning.core.batch import all_finite
 from duelwise.learning.core.reference import handle
 from duelwise.learning.core.units import Units
-from duelwise.learning.gathered import Gathered
+from duelwise.learning.gathered import Gathered, Single, is_single
 from duelwise.learning.gathered_offers import GatheredOffers
 from duelwise.learning.learned import NOTHING, Learned, joined
 from duelwise.learning.learner import DuelingLearner
@@ -200,22 +201,16 @@ class ScaledLearner:
 
     def _fold_again(self) -> None:
         """Let all that is kept in raw numbers happen to a fresh learner."""
-        gathered = Gathered(context_dim=self.context_dim, post_dim=self.post_dim)
-
-        def let_them_happen() -> None:
-            if len(gathered):
-                self.learner.fold(gathered, self._units, self.clamped)
-                gathered.clear()
-
-        for event in self._history.events:
-            together = self.learner.folds_at_once and gathered.takes(event)
-            if gathered.is_full or not together:
-                let_them_happen()
+        for together, some in groupby(
+            self._history.events, lambda event: self.learner.folds_at_once and is_single(event)
+        ):
             if together:
-                gathered.take(event)
+                singles = cast("list[Single]", list(some))
+                gathered = Gathered.of_events(singles, context_dim=self.context_dim, post_dim=self.post_dim)
+                self.learner.fold(gathered, self._units, self.clamped)
             else:
-                self._fold(event)
-        let_them_happen()
+                for event in some:
+                    self._fold(event)
 
     def _remember(self, gathered: Gathered) -> None:
         """What a wider range will be judged by: only the latest is kept."""
