@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
 import uvloop
 
 from duelwise.service.homes import Homes
@@ -15,6 +18,9 @@ from duelwise.service.metrics import Counts
 from duelwise.service.problems import Reply
 from duelwise.service.routes import Call, Endpoint
 from duelwise.service.service import Service
+from duelwise.service.settings import ServiceSettings
+from duelwise.storage import Store, open_store
+from duelwise.stream import DecisionStream, StreamSettings
 
 PATH = "/v1/streams/{name}/ask"
 
@@ -61,6 +67,36 @@ def test_a_request_is_answered_by_the_process_that_decides_for_its_stream() -> N
 def test_a_process_knows_whether_it_is_the_only_one() -> None:
     assert Homes(0, 1).are_one
     assert not Homes(0, 2).are_one
+
+
+def test_overdue_duels_are_closed_by_the_process_that_decides_for_the_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swept: list[tuple[int, str]] = []
+    process: list[int] = []
+
+    def expire(self: DecisionStream) -> int:
+        swept.append((process[-1], self.name))
+        return 0
+
+    monkeypatch.setattr(DecisionStream, "expire", expire)
+
+    async def sweep(store: Store, number: int) -> None:
+        process.append(number)
+        service = Service(store, ServiceSettings(expire_seconds=1))
+        for name in ("soups", "meals"):
+            await service.streams.create(name, StreamSettings(context_dim=2))
+        sweeping = asyncio.create_task(service.expire_for_ever(Homes(number, 2).is_home_of))
+        await asyncio.sleep(1.5)
+        sweeping.cancel()
+        service.close()
+
+    with closing(open_store(f"sqlite:///{tmp_path}/two.db")) as store:
+        for number in range(2):
+            uvloop.run(sweep(store, number))
+        homes = {name: store.stream(name).id % 2 for name in ("soups", "meals")}
+    assert sorted(homes.values()) == [0, 1]
+    assert sorted(swept) == sorted((home, name) for name, home in homes.items())
 
 
 def begun(homes: Homes, endpoint: Endpoint) -> tuple[bool, list[Reply]]:

@@ -41,25 +41,27 @@ class Numbers(Frames[int]):
 
 
 def framed(*messages: object) -> bytes:
-    encoded = [msgspec.msgpack.encode(message) for message in messages]
-    return b"".join(len(one).to_bytes(4, "big") + one for one in encoded)
+    """Messages that share a frame."""
+    encoded = msgspec.msgpack.encode(messages)
+    return len(encoded).to_bytes(4, "big") + encoded
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 100])
 def test_frames_are_read_however_they_are_cut(size: int) -> None:
-    numbers, sent = Numbers(), framed(*range(0, 1_000_000, 77_777))
+    numbers, many = Numbers(), range(0, 1_000_000, 77_777)
+    sent = framed(*many[:3]) + framed() + framed(many[3]) + framed(*many[4:])
     for start in range(0, len(sent), size):
         numbers.data_received(sent[start : start + size])
-    assert numbers.got == list(range(0, 1_000_000, 77_777))
+    assert numbers.got == list(many)
     assert not numbers.wire.aborted
 
 
 def test_a_frame_that_is_too_long_ends_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "MOST_BYTES", 5)
+    monkeypatch.setattr(links, "MOST_BYTES", 6)
     numbers = Numbers()
-    numbers.data_received(framed(1_000_000))  # of five bytes
+    numbers.data_received(framed(1_000_000))  # of six bytes
     assert (numbers.got, numbers.wire.aborted) == ([1_000_000], False)
-    numbers.data_received((6).to_bytes(4, "big"))
+    numbers.data_received((7).to_bytes(4, "big"))
     assert numbers.wire.aborted
 
 
@@ -74,6 +76,17 @@ def test_a_few_messages_are_sent_together_and_no_more_than_four() -> None:
     assert asyncio.run(sent(3)) == [framed(0, 1, 2)]
     assert asyncio.run(sent(4)) == [framed(0, 1, 2, 3)]
     assert asyncio.run(sent(6)) == [framed(0, 1, 2, 3), framed(4, 5)]
+
+
+def test_large_messages_go_in_frames_of_their_own() -> None:
+    async def sent() -> list[bytes]:
+        numbers = Numbers()
+        for number, size in enumerate((1, links.LARGE, links.LARGE, 10, 10)):
+            numbers.send(number, size)
+        await asyncio.sleep(0)
+        return numbers.wire.pieces
+
+    assert asyncio.run(sent()) == [framed(0), framed(1), framed(2), framed(3, 4)]
 
 
 def connected(link: Frames[Any]) -> Wire:
@@ -97,9 +110,10 @@ def test_replies_find_who_asked_and_an_end_is_told_to_the_others() -> None:
         assert not link.is_open
         return wire.pieces, replies
 
-    (piece,), replies = asyncio.run(heard())
+    (first, piece), replies = asyncio.run(heard())
     questions = Question(0, 3, "one", "ticket", b"{}", "ann"), Question(1, 3, "two", "ticket", b"{}", "ann")
-    assert piece == (6).to_bytes(4, "big") + b"secret" + framed(*questions)
+    assert first == (6).to_bytes(4, "big") + b"secret"
+    assert piece == framed(*questions)
     assert replies["two"] == Reply(201, b"body", "text/plain", {"a": "b"})
     assert replies["one"].status == 503
     assert b"ended before it answered" in replies["one"].body

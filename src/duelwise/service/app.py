@@ -98,7 +98,7 @@ def create_app(
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
         service.readiness.compile_in_background()
-        sweeping = asyncio.create_task(service.expire_for_ever())
+        sweeping = asyncio.create_task(service.expire_for_ever(shared.is_home_of))
         await shared.open(service)
         yield
         sweeping.cancel()

@@ -61,6 +61,10 @@ class Homes:
         """Whether there is no other process."""
         return self._workers == 1
 
+    def is_home_of(self, stream_id: int) -> bool:
+        """Whether this process decides for the stream of this number."""
+        return stream_id % self._workers == self._number
+
     def serve(self, endpoints: Sequence[Endpoint]) -> None:
         """What can be handed over: the same list in every process."""
         self._endpoints = endpoints

@@ -1,6 +1,6 @@
 """A link between two processes of one service: requests one way, replies the other, many under way at once.
 
-    length (4 bytes) | msgpack
+    length (4 bytes) | msgpack: a list of messages
 
 The first frame of a link is a secret that only the processes of this service know.
 """
@@ -20,7 +20,8 @@ from duelwise.errors import StorageFailure
 from duelwise.service.problems import Deliver, Reply, respond
 
 MOST_BYTES = 64_000_000  # of one frame
-MOST_HELD = 4  # messages sent together: the other process begins with them while this one reads on
+MOST_HELD = 4  # messages of one frame: the other process begins with them while this one reads on
+LARGE = 1_000_000  # bytes: messages that have more together go in frames of their own
 ANSWER_SECONDS = 10.0  # then the other process is taken for dead
 LOOK_SECONDS = 1.0  # between looks at how long the oldest has waited
 
@@ -54,57 +55,69 @@ Beginner = Callable[[Question, Deliver], bool]
 
 
 class Frames(asyncio.Protocol, Generic[T]):
-    """Frames in, frames out; a few that are written in one turn of the event loop are sent together."""
+    """Frames in, frames out; a few messages of one turn of the event loop share a frame."""
 
     def __init__(self, kind: type[T]) -> None:
-        self._decoder = msgspec.msgpack.Decoder(kind)
+        self._decoder: msgspec.msgpack.Decoder[list[T]] = msgspec.msgpack.Decoder(list[kind])
         self._encoder = msgspec.msgpack.Encoder()
-        self._received = bytearray()
-        self._outgoing: list[bytes] = []
+        self._received = bytearray()  # the beginning of a frame
+        self._outgoing: list[object] = []
+        self._size = 0  # bytes in them, about
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)  # uvloop's has the methods, not the class
 
-    def data_received(self, data: bytes) -> None:
-        received = self._received
-        received += data
-        start = 0
-        while len(received) - start >= 4:
-            size = int.from_bytes(received[start : start + 4], "big")
+    def data_received(self, data: bytes | bytearray) -> None:
+        if self._received:
+            self._received += data
+            data = self._received
+        start, end = 0, len(data)
+        while end - start >= 4:
+            size = int.from_bytes(data[start : start + 4], "big")
             if size > MOST_BYTES:
                 self.close()
                 return
-            if len(received) - start - 4 < size:
+            if end - start - 4 < size:
                 break
-            self.on_frame(bytes(received[start + 4 : start + 4 + size]))
+            self.on_frame(data[start + 4 : start + 4 + size])
             start += 4 + size
-        del received[:start]
+        if data is self._received:
+            del self._received[:start]
+        elif start < end:
+            self._received += data[start:]
 
-    def on_frame(self, frame: bytes) -> None:
-        self.on_message(self._decoder.decode(frame))
+    def on_frame(self, frame: bytes | bytearray) -> None:
+        for message in self._decoder.decode(frame):
+            self.on_message(message)
 
     def on_message(self, message: T) -> None:
         raise NotImplementedError
 
-    def send(self, message: object) -> None:
-        self.send_frame(self._encoder.encode(message))
-
-    def send_frame(self, frame: bytes) -> None:
+    def send(self, message: object, size: int = 0) -> None:
+        """A message that holds about so many bytes."""
+        if self._outgoing and self._size + size > LARGE:
+            self._flush()
         if not self._outgoing:
             asyncio.get_running_loop().call_soon(self._flush)
-        self._outgoing += (len(frame).to_bytes(4, "big"), frame)
-        if len(self._outgoing) >= 2 * MOST_HELD:
+        self._outgoing.append(message)
+        self._size += size
+        if len(self._outgoing) >= MOST_HELD:
             self._flush()
+
+    def send_frame(self, frame: bytes) -> None:
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.write(len(frame).to_bytes(4, "big") + frame)
 
     def close(self) -> None:
         if self.transport is not None:
             self.transport.abort()
 
     def _flush(self) -> None:
-        if self._outgoing and self.transport is not None and not self.transport.is_closing():
-            self.transport.write(b"".join(self._outgoing))
-        self._outgoing.clear()
+        if self._outgoing:
+            self.send_frame(self._encoder.encode(self._outgoing))
+            self._outgoing.clear()
+            self._size = 0
 
 
 class Link(Frames[Answered]):
@@ -129,7 +142,7 @@ class Link(Frames[Answered]):
         """`deliver` gets the reply, or the one that says that the other process is gone."""
         number = next(self._numbers)
         self._waiting[number] = deliver, asyncio.get_running_loop().time()
-        self.send(Question(number, endpoint, name, ticket, body, caller))
+        self.send(Question(number, endpoint, name, ticket, body, caller), len(body))
 
     async def answer(self, endpoint: int, name: str, ticket: str, body: bytes, caller: str = "") -> Reply:
         """The same for one who waits."""
@@ -178,7 +191,7 @@ class Answering(Frames[Question]):
     def connection_lost(self, exc: Exception | None) -> None:
         self._links.discard(self)
 
-    def on_frame(self, frame: bytes) -> None:
+    def on_frame(self, frame: bytes | bytearray) -> None:
         if self._is_known:
             super().on_frame(frame)
         elif hmac.compare_digest(frame, self._secret):
@@ -197,7 +210,8 @@ class Answering(Frames[Question]):
         self._send_reply(question.number, await self._answer(question))
 
     def _send_reply(self, number: int, reply: Reply) -> None:
-        self.send(Answered(number, reply.status, reply.body, reply.media_type, dict(reply.further)))
+        answered = Answered(number, reply.status, reply.body, reply.media_type, dict(reply.further))
+        self.send(answered, len(reply.body))
 
 
 def _no_answer() -> StorageFailure:

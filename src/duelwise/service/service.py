@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -50,11 +51,16 @@ class Service:
         allowed = [row.name for row in rows if key is None or key.stream in (None, row.name)]
         return [await self._entry(name) for name in allowed]
 
-    async def expire_for_ever(self) -> None:
-        """Close overdue duels of every stream now and then, so that what is pending stays bounded."""
+    async def expire_for_ever(self, is_home_of: Callable[[int], bool]) -> None:
+        """Close overdue duels of open streams now and then, so that what is pending stays bounded.
+
+        Only of those that this process decides for: it would have to fold what has happened to others.
+        """
         while True:
             await asyncio.sleep(self.settings.expire_seconds)
             for lane in self.streams:
+                if not is_home_of(lane.stream.replica.row.id):
+                    continue
                 try:
                     await self.streams.run(lane.stream.expire)
                 except Exception:
