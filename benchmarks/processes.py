@@ -76,6 +76,16 @@ def processor_time(port: int) -> float:
     return used
 
 
+def wait_for_vacuums(seconds: float) -> None:
+    """Until no PostgreSQL server of this machine vacuums a table by itself, at most so long."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        names = (process.info["cmdline"] or [] for process in psutil.process_iter(["cmdline"]))
+        if not any("autovacuum worker" in word for words in names for word in words):
+            return
+        time.sleep(0.2)
+
+
 def idle_time() -> float:
     """Seconds that the machine's cores have been idle, together."""
     times = psutil.cpu_times()
