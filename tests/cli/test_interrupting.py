@@ -24,6 +24,8 @@ def busy(way: str):
         print("begun", flush=True)
         if way == "python":
             time.sleep(60)
+        if way == "wrong":
+            raise RuntimeError("by itself")
         for _ in range(60):
             try:
                 while True:
@@ -33,6 +35,8 @@ def busy(way: str):
                     exc_type=type(lost), exc_value=lost, exc_traceback=None, err_msg=None, object=None
                 )
                 sys.unraisablehook(lost)
+                if way == "failing":
+                    raise RuntimeError("no compiled object yet")  # what the callback would have left
 
 sys.argv = ["duelwise", "busy", *sys.argv[1:]]
 main()
@@ -66,7 +70,7 @@ def _hears() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-@pytest.mark.parametrize("way", ["python", "compiling"])
+@pytest.mark.parametrize("way", ["python", "compiling", "failing"])
 def test_it_ends_in_time_and_says_what_is_kept(way: str, tmp_path: Path) -> None:
     def waited() -> float:
         code, said, seconds = interrupted([sys.executable, "-c", BUSY, way], tmp_path, begun="begun")
@@ -76,6 +80,15 @@ def test_it_ends_in_time_and_says_what_is_kept(way: str, tmp_path: Path) -> None
         return seconds
 
     assert best(waited, below=2.5)
+
+
+def test_an_error_without_an_interrupt_stays_one(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BUSY, "wrong"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "RuntimeError: by itself" in done.stderr
+    assert "Stopped" not in done.stderr
 
 
 @pytest.mark.long

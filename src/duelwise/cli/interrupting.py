@@ -2,7 +2,8 @@
 
 Compiling holds the main thread for seconds at a time, and what Python raises there may be lost in a
 callback from C, which would print it and go on. So a thread of its own hears the signal too, and ends the
-process if nobody else has. Nothing is lost by that: results are written whole or not at all.
+process if nobody else has. And what was cut short in that callback may fail a moment later for want of its
+result: such an error is the interrupt. Nothing is lost by that: results are written whole or not at all.
 """
 
 from __future__ import annotations
@@ -35,10 +36,12 @@ def interruptible(kept: str) -> Generator[None]:
     speaking.setblocking(False)
     threading.Thread(target=_watch, args=(hearing, notice), daemon=True).start()
     before = signal.set_wakeup_fd(speaking.fileno(), warn_on_full_buffer=False)
-    lost_before, sys.unraisablehook = sys.unraisablehook, _without_interrupts(sys.unraisablehook)
+    lost_before, sys.unraisablehook = sys.unraisablehook, _without_interrupts(sys.unraisablehook, notice)
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Exception) as ended:
+        if not isinstance(ended, KeyboardInterrupt) and not notice.is_due:
+            raise
         notice.give()
         raise typer.Exit(STOPPED) from None
     finally:
@@ -47,11 +50,13 @@ def interruptible(kept: str) -> Generator[None]:
         speaking.close()
 
 
-def _without_interrupts(hook: Callable[[Any], object]) -> Callable[[Any], object]:
+def _without_interrupts(hook: Callable[[Any], object], notice: _Notice) -> Callable[[Any], object]:
     """What tells of exceptions that got lost, silent about Ctrl-C: the watching thread has heard it."""
 
     def tell(lost: Any) -> None:
-        if lost.exc_type is not KeyboardInterrupt:
+        if lost.exc_type is KeyboardInterrupt:
+            notice.is_due = True
+        else:
             hook(lost)
 
     return tell
@@ -62,6 +67,7 @@ class _Notice:
 
     def __init__(self, kept: str) -> None:
         self._kept, self._given, self._lock = kept, False, threading.Lock()
+        self.is_due = False  # an interrupt got lost: whatever fails now, fails by it
 
     def give(self) -> None:
         with self._lock:
