@@ -60,6 +60,7 @@ class Row:
     streams: int = 1
     connections: int = CONNECTIONS
     beside: int | None = None  # another server that takes half of the streams and connections
+    keeps: bool = False  # each connection keeps to one stream
     rates: list[float] = field(default_factory=list[float])
     p50: list[float] = field(default_factory=list[float])
     p99: list[float] = field(default_factory=list[float])
@@ -93,7 +94,7 @@ def press(row: Row, seconds: int) -> None:
     before, idle, began = sum(map(processor_time, ports)), idle_time(), time.perf_counter()
     share = {"connections": row.connections // len(ports), "streams": row.streams // len(ports)}
     with ThreadPoolExecutor(len(ports)) as pool:
-        said = list(pool.map(lambda port: _wrk(port, seconds=seconds, **share), ports))
+        said = list(pool.map(lambda port: _wrk(port, seconds=seconds, keeps=row.keeps, **share), ports))
     unused = (idle_time() - idle) / (time.perf_counter() - began) / (os.cpu_count() or 1)
     for text in said:
         if "Non-2xx" in text:
@@ -106,11 +107,12 @@ def press(row: Row, seconds: int) -> None:
     row.p99.append(max(_milliseconds(_found(r"\n\s+99%\s+(\S+)", text)) for text in said))
 
 
-def _wrk(port: int, *, connections: int, streams: int, seconds: int) -> str:
+def _wrk(port: int, *, connections: int, streams: int, seconds: int, keeps: bool) -> str:
+    threads, told = (streams, {"BENCH_KEEPS": "1"}) if keeps else (1, {})
     done = subprocess.run(
-        ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", SCRIPT,
+        ["wrk", f"-t{threads}", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", SCRIPT,
          f"http://127.0.0.1:{port}"],
-        env={**os.environ, "BENCH_STREAMS": str(streams)}, check=True, capture_output=True, text=True,
+        env={**os.environ, "BENCH_STREAMS": str(streams), **told}, check=True, capture_output=True, text=True,
     )  # fmt: skip
     return done.stdout
 

@@ -1,5 +1,7 @@
 -- For wrk: ask and tell in turn, over as many streams as BENCH_STREAMS says. A ticket that came back is told next.
+-- Where BENCH_KEEPS is set, each of wrk's threads, and so each connection, keeps to one of the streams.
 local streams = tonumber(os.getenv("BENCH_STREAMS") or "1")
+local keeps = os.getenv("BENCH_KEEPS")
 local headers = {["Content-Type"] = "application/json", ["Host"] = "127.0.0.1"}
 local asks, waiting, number = {}, {}, 0
 
@@ -15,11 +17,18 @@ local function candidates(n)
   return '{"candidates":[' .. table.concat(offered, ",") .. "]}"
 end
 
+local threads = 0
+function setup(thread)
+  thread:set("own", threads % streams)
+  threads = threads + 1
+end
+
 function init(args)
   for n = 0, 63 do
-    local named = {["X-Request-Id"] = tostring(n % streams)}
+    local stream = keeps and own or n % streams
+    local named = {["X-Request-Id"] = string.format("%d", stream)}
     for name, value in pairs(headers) do named[name] = value end
-    asks[n] = wrk.format("POST", "/v1/streams/bench" .. n % streams .. "/ask", named, candidates(n))
+    asks[n] = wrk.format("POST", "/v1/streams/bench" .. named["X-Request-Id"] .. "/ask", named, candidates(n))
   end
 end
 

@@ -40,11 +40,8 @@ class FakeStream:
         ]
 
 
-def lane_of(
-    stream: FakeStream, pool: ThreadPoolExecutor, sizes: list[int], *, limit: int, is_alone: bool = True
-) -> Lane:
-    writer = ThreadWriter(pool, sizes.append, is_alone=is_alone)
-    return Lane(cast("DecisionStream", stream), writer, limit=limit)
+def lane_of(stream: FakeStream, pool: ThreadPoolExecutor, sizes: list[int], *, limit: int) -> Lane:
+    return Lane(cast("DecisionStream", stream), ThreadWriter(pool, sizes.append), limit=limit)
 
 
 async def perform(lane: Lane, tickets: list[str]) -> Outcomes:
@@ -147,22 +144,30 @@ def test_votes_come_before_asks_and_each_hears_its_own_answer() -> None:
     assert heard == {"vote": answers[:1], "late": answers[1:3], "ask": answers[3:4], "batch": answers[4:]}
 
 
-def test_one_of_several_processes_waits_for_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("others_read", [False, True])
+def test_what_another_process_reads_is_not_waited_for(
+    others_read: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Where two were just answered, one that comes alone is written at once."""
-    stream = FakeStream()
-    monkeypatch.setattr(ThreadWriter, "_stop_gathering", lambda *_: pytest.fail("it waited"))
+    stream, waited = FakeStream(), list[object]()
+    stop = ThreadWriter._stop_gathering
+    monkeypatch.setattr(ThreadWriter, "_stop_gathering", lambda *us: (waited.append(us), stop(*us)))
 
     async def main() -> None:
         with ThreadPoolExecutor(1) as pool:
-            lane = lane_of(stream, pool, [], limit=9, is_alone=False)
+            writer = ThreadWriter(pool, lambda size: None)
+            lane = Lane(cast("DecisionStream", stream), writer, limit=9)
             both = asyncio.gather(perform(lane, ["a"]), perform(lane, ["b"]))
             await asyncio.sleep(0.02)
+            writer.others_read = others_read
             stream.go.set()
             await both
             await asyncio.wait_for(perform(lane, ["c"]), 10)
+            assert not writer.others_read  # of the next group nothing is known
 
     asyncio.run(main())
     assert stream.groups == [["a", "b"], ["c"]]
+    assert len(waited) == (not others_read)
 
 
 def test_nobody_is_waited_for_in_vain_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,9 +63,14 @@ class Begun:
         monkeypatch.setattr(serving.gc, "set_threshold", lambda *_: None)
         monkeypatch.setattr(serving, "most_connections", lambda: 77)
         monkeypatch.setattr(GuardedProtocol, "most", 5)
-        monkeypatch.setattr(serving, "Homes", lambda *given: homes.append(given))
+
+        def homes_of(*given: object) -> SimpleNamespace:
+            homes.append(given)
+            return SimpleNamespace(take_connections=self.said.append)
+
+        monkeypatch.setattr(serving, "Homes", homes_of)
         monkeypatch.setattr(serving, "create_app", lambda *_: None)
-        monkeypatch.setattr(serving.uvicorn, "Server", lambda _: SimpleNamespace(run=run))
+        monkeypatch.setattr(serving, "Server", lambda _: SimpleNamespace(run=run, adopt="adopted"))
         self.homes = homes
 
 
@@ -74,7 +79,7 @@ def test_a_process_listens_alone_or_beside_others(workers: int, monkeypatch: pyt
     begun = Begun(monkeypatch)
     serving.work(place(workers=workers), 1)
     assert begun.homes == [(1, workers, "secret")]
-    assert begun.said == [serving.SWITCH_SECONDS, workers > 1]
+    assert begun.said == [serving.SWITCH_SECONDS, "adopted", workers > 1]
     assert GuardedProtocol.most == 77
 
 

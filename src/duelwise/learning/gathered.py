@@ -32,6 +32,7 @@ class Gathered:
     """Columns to be filled: of every event its kind and round, of each kind what it says."""
 
     def __init__(self, *, context_dim: int, post_dim: int, room: int = ROOM) -> None:
+        self.is_whole = False  # nothing will be added or cleared
         self._hold(_room_for(room, context_dim, post_dim), [], room=room)
         self._length = self._contexts = self._votes = 0
 
@@ -78,6 +79,7 @@ class Gathered:
         for each, count in zip((SERVING, OBSERVING, HEARING), counts, strict=True):
             row[kind == each] = np.arange(count)
         made = cls.__new__(cls)
+        made.is_whole = True
         events = _room_for(len(y), x.shape[2], y.shape[2])._replace(
             counts=np.array([len(kind), *counts]), row=row, **columns
         )

@@ -50,7 +50,7 @@ class Application(Starlette):
         ]
         homes.serve(self.endpoints)
         watch, room = Watch(service.metrics), Room()
-        self._express = Express(self.endpoints, service.guard, homes.begin, watch, room)
+        self._express = Express(self.endpoints, service.guard, homes, watch, room)
         table = Middleware(
             Table, endpoints=self.endpoints, guard=service.guard, perform=homes.perform,
             body_limit=service.settings.body_limit, room=room,

@@ -19,6 +19,7 @@ IDLE_SECONDS = 30.0  # between two requests
 LONGEST_HEADERS = 65_536  # bytes
 SPARE_FILES = 128  # descriptors that connections leave to the database, logs and links
 MOST_FILES = 16_384
+MOVED_AFTER = 16  # requests in a row that another process has answered
 _PLAIN = re.compile(rb"/[A-Za-z0-9._~/?&=+,:@-]*")  # an address that stands for itself
 
 
@@ -49,6 +50,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._express: Express | None = getattr(cast("Any", self).app, "express", None)
         self._direct: Direct | None = None  # whose body is being read
         self._is_between = True  # whether the parser waits for the first byte of a request
+        self._elsewhere: int | None = None  # the other process that has answered the last requests
+        self._alike = 0  # how many of them
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
@@ -170,6 +173,29 @@ class GuardedProtocol(HttpToolsProtocol):
         else:  # without uvicorn's own timer: `_watch` looks at the deadline
             self.server_state.total_requests += 1
             self.flow.resume_reading()
+
+    def was_answered_by(self, home: int | None) -> None:
+        """The last request was another process's to answer, or (None) this one's."""
+        self._alike = self._alike + 1 if home == self._elsewhere else 1
+        self._elsewhere = home
+        if home is not None and self._alike == MOVED_AFTER:
+            self.loop.call_soon(self._move, home)  # when the answer is on its way
+
+    def _move(self, home: int) -> None:
+        """Go to the process that answers all requests, if there is nothing of another one here yet."""
+        transport, express, self._alike = self.transport, self._express, 0
+        is_free = self._is_between and self.cycle.response_complete
+        if express is None or not is_free or transport.is_closing() or transport.get_write_buffer_size():
+            return
+        transport.pause_reading()
+        if express.homes.move(transport.get_extra_info("socket").fileno(), home):
+            transport.close()
+        else:
+            transport.resume_reading()
+
+    def wait_as_idle(self) -> None:
+        """As after an answer: it has been served elsewhere before."""
+        self._expect(IDLE_SECONDS)
 
     def _expect(self, seconds: float) -> None:
         self.deadline = self.loop.time() + seconds

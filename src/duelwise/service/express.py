@@ -9,9 +9,9 @@ once a middleware is added.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
@@ -19,11 +19,12 @@ from duelwise.errors import DuelwiseError, Overloaded, Unauthorised
 from duelwise.service.auth import Guard
 from duelwise.service.decoding import LARGE
 from duelwise.service.heads import Head, KnownHeads
-from duelwise.service.problems import JSON_TYPE, Deliver, Reply, respond
+from duelwise.service.problems import JSON_TYPE, Reply, respond
 from duelwise.service.routes import Call, Endpoint, Room, pattern_of
 from duelwise.service.watching import HEADER, Watch
 
-Begin = Callable[[Endpoint, Call, Deliver], bool]
+if TYPE_CHECKING:
+    from duelwise.service.homes import Homes
 
 
 class Nothing:
@@ -86,6 +87,8 @@ class Direct:
         if not self.keep_alive:
             transport.close()
         protocol.on_response_complete()
+        if not express.homes.are_one:
+            protocol.was_answered_by(express.homes.elsewhere(self.segments[3]))
 
 
 @lru_cache(maxsize=64)
@@ -98,9 +101,9 @@ class Express:
     """Finds who may go the short way."""
 
     def __init__(
-        self, endpoints: Iterable[Endpoint], guard: Guard, begin: Begin, watch: Watch, room: Room
+        self, endpoints: Iterable[Endpoint], guard: Guard, homes: Homes, watch: Watch, room: Room
     ) -> None:
-        self._guard, self._begin = guard, begin
+        self._guard, self.homes = guard, homes
         self.watch, self.room, self.heads = watch, room, KnownHeads()
         self._places = {
             pattern_of(one.path.split("/")): one
@@ -144,4 +147,4 @@ class Express:
             direct.reply(respond(error))
             return True
         caller = "" if key is None else key.name
-        return self._begin(endpoint, Call(name, ticket, direct.body, key, caller), direct.reply)
+        return self.homes.begin(endpoint, Call(name, ticket, direct.body, key, caller), direct.reply)

@@ -3,7 +3,8 @@
 Every process reads and answers requests. One of them decides and learns for a stream, so its
 learner is folded once and its requests share transactions; the others send it what they have
 read. Streams are spread over the processes. Any process can decide, because the database keeps the order:
-when a home does not answer, whoever has the request decides itself, until the home is back.
+when a home does not answer, whoever has the request decides itself, until the home is back. A connection
+whose requests are all handed to one process moves there.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from starlette.responses import Response
 from duelwise.errors import DuelwiseError
 from duelwise.service.links import Answering, Link, Question
 from duelwise.service.metrics import Counts
+from duelwise.service.moving import Adopt, Moving
 from duelwise.service.problems import Deliver, Reply, respond
 from duelwise.service.routes import Call, Endpoint, json_reply
 
@@ -55,6 +57,8 @@ class Homes:
         self._links: dict[int, Link] = {}
         self._gone_until: dict[int, float] = {}
         self._ids: dict[str, int] = {}  # streams' numbers
+        self._moving = Moving(lambda number: self._address(number) + "-connections", self._secret)
+        self._adopt: Adopt | None = None
 
     @property
     def are_one(self) -> bool:
@@ -72,6 +76,10 @@ class Homes:
             (one.method, one.path): position for position, one in enumerate(endpoints) if one.at_home
         }
 
+    def take_connections(self, adopt: Adopt) -> None:
+        """Let connections move between processes, once this is opened: `adopt` serves those that come."""
+        self._adopt = adopt
+
     async def open(self, service: Service) -> None:
         self._service = service
         if self._workers > 1:
@@ -82,8 +90,11 @@ class Homes:
                 lambda: Answering(self._secret, self._begin_answer, self._answer, self._answering),
                 sock=listener,
             )
+            if self._adopt is not None:
+                self._moving.open(self._number, self._adopt)
 
     async def close(self) -> None:
+        self._moving.close()
         if self._server is not None:
             self._server.close()
         for link in (*self._links.values(), *self._answering):
@@ -119,6 +130,16 @@ class Homes:
         link.ask(position, call.name, call.ticket, call.body, call.caller, deliver)
         return True
 
+    def elsewhere(self, name: str) -> int | None:
+        """The other process that decides for a stream; None: this one does, or it is not known."""
+        home = self._known_home(name)
+        return None if home == self._number else home
+
+    def move(self, connection: int, home: int) -> bool:
+        """Hand the open connection of this file number to another process; False: it stays here."""
+        link = self._links.get(home)
+        return link is not None and link.is_open and self._moving.send(home, connection)
+
     async def counts(self) -> Counts:
         """What all processes have counted together; one that is gone is left out."""
         assert self._service is not None
@@ -149,7 +170,11 @@ class Homes:
 
     def _begin_answer(self, question: Question, deliver: Deliver) -> bool:
         begin = None if question.endpoint == COUNTS else self._endpoints[question.endpoint].begin
-        return begin is not None and begin(_call(question), deliver)
+        if begin is None:
+            return False
+        assert self._service is not None
+        self._service.streams.others_read()
+        return begin(_call(question), deliver)
 
     async def _home_of(self, name: str) -> int:
         home = self._known_home(name)

@@ -136,17 +136,18 @@ class GroupWriter(ABC):
     again, and another transaction would make them wait for all of it: so the next group waits for
     as many more as were answered, at most half as long as the last one took. When they did not come, the
     next groups do not wait, but for one in a while that tries. A writer that has been idle for longer begins
-    with the requests that can be read at this moment. One of several processes (not `is_alone`) never waits:
-    the others are at work on what it would wait for.
+    with the requests that can be read at this moment. Nor is waited for what other processes read for this
+    one: they are at work on it.
     """
 
-    def __init__(self, pool: Executor, on_group: Callable[[int], None], *, is_alone: bool = True) -> None:
-        self._pool, self._on_group, self._is_alone = pool, on_group, is_alone
+    def __init__(self, pool: Executor, on_group: Callable[[int], None]) -> None:
+        self._pool, self._on_group = pool, on_group
         self._ready: dict[Lane, None] = {}  # lanes in which something waits, in the order they came
         self._count = 0  # operations in them
         self._wanted, self._until = 0, 0.0  # how many are waited for, and until when
         self._gathering: asyncio.TimerHandle | None = None  # a group that waits for more
         self._in_vain = 0  # groups that will not wait, since the last one waited for nobody
+        self.others_read = False  # something of the group that is gathering, or of the last one
         self._is_busy = False  # a transaction is under way or about to begin
         self._began = 0.0
 
@@ -195,8 +196,9 @@ class GroupWriter(ABC):
         self._wanted, self._until = self._count + size, now
         if self._in_vain:
             self._in_vain -= 1
-        elif self._is_alone:
+        elif not self.others_read:
             self._until += min((now - self._began) / 2, LONGEST_GATHERING)
+        self.others_read = False
         self._is_busy = self._count > 0
         if self._is_busy:
             self._gather(loop)
@@ -225,8 +227,8 @@ class TurnWriter(ThreadWriter):
     def __init__(
         self, store: Store, pool: Executor, on_group: Callable[[int], None], *, is_alone: bool = True
     ) -> None:
-        super().__init__(pool, on_group, is_alone=is_alone)
-        self._store = store
+        super().__init__(pool, on_group)
+        self._store, self._is_alone = store, is_alone
         self._seconds = QUICK_COMMIT  # that a commit takes, of late; the first is left to the thread
         # One thread that waits for work: a pool would look for one each time, and wake another.
         self._turns: SimpleQueue[tuple[Turn, list[Group], asyncio.AbstractEventLoop] | None] = SimpleQueue()

@@ -24,10 +24,8 @@ class PostedWriter(GroupWriter):
     it is back, the others go on without it.
     """
 
-    def __init__(
-        self, store: Store, pool: Executor, on_group: Callable[[int], None], *, is_alone: bool = True
-    ) -> None:
-        super().__init__(pool, on_group, is_alone=is_alone)
+    def __init__(self, store: Store, pool: Executor, on_group: Callable[[int], None]) -> None:
+        super().__init__(pool, on_group)
         self._store = store
         self._is_connecting = False
         self._away: set[Lane] = set()  # with a thread

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import socket
@@ -63,8 +64,25 @@ def work(place: Place, number: int) -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     GuardedProtocol.most = most_connections()
-    app = create_app(place.store, place.settings, Homes(number, place.workers, place.secret))
-    uvicorn.Server(configured(app)).run(sockets=[_listening(place, shared=place.workers > 1)])
+    homes = Homes(number, place.workers, place.secret)
+    server = Server(configured(create_app(place.store, place.settings, homes)))
+    homes.take_connections(server.adopt)
+    server.run(sockets=[_listening(place, shared=place.workers > 1)])
+
+
+class Server(uvicorn.Server):
+    """uvicorn's own, which also serves connections that another process has accepted."""
+
+    async def adopt(self, connection: socket.socket) -> None:
+        """Go on where the other process has left off, between two requests."""
+        if self.should_exit:
+            connection.close()
+            return
+        protocol = GuardedProtocol(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: protocol, connection)
+        protocol.wait_as_idle()
 
 
 def configured(app: Application) -> uvicorn.Config:

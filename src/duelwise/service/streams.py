@@ -32,7 +32,7 @@ def _writer_for(
         return TurnWriter(store, pool, on_group, is_alone=is_alone)
     from duelwise.service.posting import PostedWriter  # its driver is not needed for SQLite
 
-    return PostedWriter(store, pool, on_group, is_alone=is_alone)
+    return PostedWriter(store, pool, on_group)
 
 
 class OpenStreams:
@@ -68,6 +68,10 @@ class OpenStreams:
         """The lane of a stream that is open; waits for nothing."""
         stream = self._registry.ready(name)
         return None if stream is None else self._lane_of(name, stream)
+
+    def others_read(self) -> None:
+        """Another process has read a request for a stream of this one."""
+        self._writer.others_read = True
 
     async def create(self, name: str, settings: StreamSettings) -> tuple[Lane, bool]:
         """The lane of a stream with these settings, and whether it is new."""

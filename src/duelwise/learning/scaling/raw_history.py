@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 import numpy as np
 
+from duelwise.learning.gathered import Gathered
+from duelwise.learning.scaling.ranges import spread
 from duelwise.types import (
     AnyArray,
     Array,
@@ -22,13 +25,40 @@ from duelwise.types import (
 KINDS: tuple[type[Event], ...] = (Duel, Contexts, Votes, Forgotten, Taught)
 NO_SOURCE = -1
 
+E = TypeVar("E", bound=Event)
+
 
 class RawHistory:
-    """Events in their order."""
+    """Events in their order; many that came as columns stay columns."""
 
     def __init__(self, *, runs: int, context_dim: int, post_dim: int) -> None:
         self._runs, self._context_dim, self._post_dim = runs, context_dim, post_dim
-        self.events: list[Event] = []
+        self.parts: list[Event | Gathered] = []
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def append(self, event: Event) -> None:
+        self.parts.append(event)
+        self._length += 1
+
+    def extend(self, gathered: Gathered) -> None:
+        """Events that have happened together; what is filled again later is copied."""
+        self.parts += [gathered] if gathered.is_whole else map(with_offer, gathered.one_by_one())
+        self._length += len(gathered)
+
+    def clear(self) -> None:
+        self.parts.clear()
+        self._length = 0
+
+    @property
+    def events(self) -> list[Event]:
+        """One by one."""
+        each: list[Event] = []
+        for part in self.parts:
+            each += map(with_offer, part.one_by_one()) if isinstance(part, Gathered) else [part]
+        return each
 
     def offers(self) -> Array:
         """(n, R, 2, dx) the least and greatest value of every feature that each ask offered."""
@@ -45,15 +75,16 @@ class RawHistory:
 
     def snapshot(self) -> Snapshot:
         """Columns: the kind and size of each event, and what its kind holds, row by row."""
-        duels = [event for event in self.events if isinstance(event, Duel)]
-        contexts = [event for event in self.events if isinstance(event, Contexts)]
-        votes = [event for event in self.events if isinstance(event, Votes)]
-        taught = [event for event in self.events if isinstance(event, Taught)]
-        named = [event for event in self.events if not isinstance(event, Duel)]
+        events = self.events
+        duels = [event for event in events if isinstance(event, Duel)]
+        contexts = [event for event in events if isinstance(event, Contexts)]
+        votes = [event for event in events if isinstance(event, Votes)]
+        taught = [event for event in events if isinstance(event, Taught)]
+        named = [event for event in events if not isinstance(event, Duel)]
         pair = (self._runs, 2)
         return {
-            "kind": np.array([KINDS.index(type(event)) for event in self.events], np.int64),
-            "size": np.array([_size(event) for event in self.events], np.int64),
+            "kind": np.array([KINDS.index(type(event)) for event in events], np.int64),
+            "size": np.array([_size(event) for event in events], np.int64),
             "run": _joined([np.atleast_1d(event.run) for event in named]),
             "round": _joined([_rounds(event) for event in named]),
             "y": np.concatenate([np.empty((0, 2, self._post_dim)), *(event.y for event in contexts)]),
@@ -72,30 +103,38 @@ class RawHistory:
     def restore(self, state: Snapshot) -> None:
         rows, contexts, votes = (iter(range(len(state[name]))) for name in ("run", "y", "outcome"))
         imputed, taught = iter(state["imputed"].tolist()), iter(range(len(state["taught_y"])))
-        self.events, round = [], 0
+        self.clear()
+        round = 0
         for kind, size in zip(state["kind"].tolist(), state["size"].tolist(), strict=True):
             if KINDS[kind] is Duel:
                 arms, x, predicted, offered, wanted = (
                     state[name][round] for name in ("arms", "x", "predicted", "offered", "wanted")
                 )
-                self.events.append(Duel(round, arms, x, predicted, offered, int(wanted)))
+                self.append(Duel(round, arms, x, predicted, offered, int(wanted)))
                 round += 1
                 continue
             at = [next(rows) for _ in range(size)]
             run, rounds = state["run"][at], state["round"][at]
             if KINDS[kind] is Contexts:
                 y = state["y"][[next(contexts) for _ in at]]
-                self.events.append(Contexts(run, rounds, y, next(imputed)))
+                self.append(Contexts(run, rounds, y, next(imputed)))
             elif KINDS[kind] is Taught:
                 own = [next(taught) for _ in at]
-                self.events.append(Taught(run, state["taught_x"][own], state["taught_y"][own]))
+                self.append(Taught(run, state["taught_x"][own], state["taught_y"][own]))
             elif KINDS[kind] is Votes:
                 own = [next(votes) for _ in at]
                 source: IntArray = state["source"][own]
                 known = None if NO_SOURCE in source else source
-                self.events.append(Votes(run, rounds, state["outcome"][own], known))
+                self.append(Votes(run, rounds, state["outcome"][own], known))
             else:
-                self.events.append(Forgotten(int(run[0]), int(rounds[0])))
+                self.append(Forgotten(int(run[0]), int(rounds[0])))
+
+
+def with_offer(event: E) -> E:
+    """A duel says what it was chosen from; where nobody noted it, the pair itself."""
+    if isinstance(event, Duel) and event.offered is None:
+        return event._replace(offered=spread(event.x))
+    return event
 
 
 def spread_of_pairs(contexts: Contexts, *, runs: int) -> Array:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from itertools import groupby
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from duelwise.learning.learned import NOTHING, Learned, joined
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.scaling.range_learning import estimated, widened
 from duelwise.learning.scaling.ranges import Ranges, spread
-from duelwise.learning.scaling.raw_history import RawHistory, spread_of_pairs, stacked
+from duelwise.learning.scaling.raw_history import RawHistory, spread_of_pairs, stacked, with_offer
 from duelwise.types import (
     Array,
     BoolArray,
@@ -39,8 +39,6 @@ from duelwise.types import (
     Taught,
     Votes,
 )
-
-E = TypeVar("E", bound=Event)
 
 LEARNING_ASKS = 512  # after which ranges settle,
 LEARNING_CONTEXTS = 256  # if so many contexts were seen,
@@ -140,7 +138,7 @@ class ScaledLearner:
     def serve(self, duel: Duel) -> None:
         """Register a duel. One whose x is NaN only counts its round: it teaches nothing."""
         if self._learns:
-            duel = _with_offer(duel)
+            duel = with_offer(duel)
         self._let_happen(duel)
         self.asks += 1
         if self._learns and self.settled and duel.offered is not None:
@@ -181,7 +179,7 @@ class ScaledLearner:
         learned = self.learner.fold(gathered, self._units, self.clamped)
         self.asks += len(gathered.offers)
         if not self.settled:
-            self._history.events += map(_with_offer, gathered.one_by_one())
+            self._history.extend(gathered)
         elif self._learns:
             self._remember(gathered)
         return learned
@@ -201,16 +199,21 @@ class ScaledLearner:
 
     def _fold_again(self) -> None:
         """Let all that is kept in raw numbers happen to a fresh learner."""
-        for together, some in groupby(
-            self._history.events, lambda event: self.learner.folds_at_once and is_single(event)
-        ):
-            if together:
-                singles = cast("list[Single]", list(some))
-                gathered = Gathered.of_events(singles, context_dim=self.context_dim, post_dim=self.post_dim)
+        for singles, some in groupby(self._history.parts, self._can_be_gathered):
+            if singles:
+                events = cast("list[Single]", list(some))
+                gathered = Gathered.of_events(events, context_dim=self.context_dim, post_dim=self.post_dim)
                 self.learner.fold(gathered, self._units, self.clamped)
-            else:
-                for event in some:
-                    self._fold(event)
+                continue
+            for part in some:
+                if isinstance(part, Gathered):
+                    self.learner.fold(part, self._units, self.clamped)
+                else:
+                    self._fold(part)
+
+    def _can_be_gathered(self, part: Event | Gathered) -> bool:
+        """Whether it is one of several events that can happen in one call."""
+        return not isinstance(part, Gathered) and self.learner.folds_at_once and is_single(part)
 
     def _remember(self, gathered: Gathered) -> None:
         """What a wider range will be judged by: only the latest is kept."""
@@ -232,7 +235,7 @@ class ScaledLearner:
     def _let_happen(self, event: Event) -> Learned:
         learned = self._fold(event)
         if not self.settled:
-            self._history.events.append(event)
+            self._history.append(event)
         return learned
 
     def _fold(self, event: Event) -> Learned:
@@ -262,7 +265,7 @@ class ScaledLearner:
 
     @property
     def _is_full(self) -> bool:
-        return len(self._history.events) >= LONGEST_EVENTS
+        return len(self._history) >= LONGEST_EVENTS
 
     def due(self) -> Ranging | None:
         """The ranges to go over to, each time the asks have doubled; None until then."""
@@ -299,7 +302,7 @@ class ScaledLearner:
         self._fold_again()
         if ranging.settled:
             self.settled = True
-            self._history.events.clear()
+            self._history.clear()
 
     # -- keeping ------------------------------------------------------------------------
 
@@ -339,13 +342,6 @@ class SelfScaledLearner(ScaledLearner):
         ranging = self.due()
         if ranging is not None:
             self.rescale(ranging)
-
-
-def _with_offer(event: E) -> E:
-    """A duel says what it was chosen from; where nobody noted it, the pair itself."""
-    if isinstance(event, Duel) and event.offered is None:
-        return event._replace(offered=spread(event.x))
-    return event
 
 
 def _middle(units: Array) -> Array:
