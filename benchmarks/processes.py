@@ -154,6 +154,13 @@ def database(folder: str, name: str) -> str:
     return f"postgresql://postgres@/{name}?host={folder}"
 
 
+def clean_up(folder: str) -> None:
+    """Vacuum and write out now what PostgreSQL would clean up by itself some time after a full load."""
+    at = ["-h", folder, "-U", "postgres"]
+    subprocess.run(["vacuumdb", *at, "--all", "--quiet"], check=True)
+    subprocess.run(["psql", *at, "-q", "-c", "CHECKPOINT"], check=True)
+
+
 INSERTS = "INSERT INTO rows (content) VALUES (repeat('x', 300));\n"
 
 

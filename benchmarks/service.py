@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ from benchmarks.open_loop import Latency, latency
 from benchmarks.processes import (
     ROOT,
     asgi,
+    clean_up,
     database,
     duelwise,
     idle_time,
@@ -44,6 +46,11 @@ SCRIPT = ROOT / "benchmarks" / "load" / "duels.lua"
 CONNECTIONS = 32
 TWICE = 2 * CONNECTIONS  # as many for each of two processes
 EIGHT = 8
+EIGHT_STREAMS = {  # connections, and whether each of them keeps to one stream
+    "eight streams": (CONNECTIONS, False),
+    f"eight streams, {TWICE} connections": (TWICE, False),
+    "eight streams, each connection keeps to one": (CONNECTIONS, True),
+}
 APART = "two services apart, each with half of the load"
 DATABASES = ("SQLite", "PostgreSQL")
 WARM_TURNS = 20
@@ -147,9 +154,10 @@ def create_streams(port: int, count: int) -> None:
 
 
 def on_database(
-    name: str, stores: dict[str, str], *, today: Path | None, without: str, seconds: int, repeats: int
-) -> list[Row]:
-    """Every row of one database; `stores` has a fresh one for each server."""
+    name: str, stores: dict[str, str], *, clean: Callable[[], None], today: Path | None, without: str,
+    seconds: int, repeats: int,
+) -> list[Row]:  # fmt: skip
+    """Every row of one database; `stores` has a fresh one for each server, `clean` ends what load leaves."""
     with contextlib.ExitStack() as held:
         servers = {
             f"durable, {name}, one process": duelwise(stores["one"]),
@@ -176,8 +184,8 @@ def on_database(
         beside = held.enter_context(running(*duelwise(stores["beside"])))
         create_streams(beside, EIGHT // 2)
         eight = [
-            Row(f"{label}, eight streams{more}", port, EIGHT, connections, other)
-            for connections, more in ((CONNECTIONS, ""), (TWICE, f", {TWICE} connections"))
+            Row(f"{label}, {load}", port, EIGHT, connections, other, keeps)
+            for load, (connections, keeps) in EIGHT_STREAMS.items()
             for label, port, other in (
                 (one.name, one.port, None),
                 (two.name, two.port, None),
@@ -188,16 +196,20 @@ def on_database(
         at_half_load(
             [row for row in rows if row.name.startswith("durable")],
             one.rate / 2,
+            clean=clean,
             seconds=seconds,
             repeats=repeats,
         )
         return [*rows, *eight]
 
 
-def at_half_load(rows: list[Row], rate: float, *, seconds: int, repeats: int) -> None:
+def at_half_load(
+    rows: list[Row], rate: float, *, clean: Callable[[], None], seconds: int, repeats: int
+) -> None:
     """In turns, each when nothing is left to write or to clean up of what came before."""
     for _ in range(repeats):
         for row in rows:
+            clean()
             os.sync()
             wait_for_vacuums(CLEANING)
             time.sleep(SETTLING)
@@ -217,7 +229,7 @@ def ratios(rows: list[Row], name: str) -> list[str]:
         ("one process / bare endpoint", one, bare),
         ("two processes / one, one stream", two, one),
     ]  # fmt: skip
-    for load in ("eight streams", f"eight streams, {TWICE} connections"):
+    for load in EIGHT_STREAMS:
         pairs.append(
             (f"two processes / one, {load}", eight[f"{two.name}, {load}"], eight[f"{one.name}, {load}"])
         )
@@ -255,12 +267,12 @@ def main() -> None:
     if "SQLite" in given.only:
         with tempfile.TemporaryDirectory() as folder:
             files = {name: f"sqlite:///{folder}/{name}.db" for name in names}
-            found = on_database("SQLite", files, **settings)
+            found = on_database("SQLite", files, clean=lambda: None, **settings)
         rows, compared = found, ratios(found, "SQLite")
     if "PostgreSQL" in given.only:
         with postgresql() as server:
             stores = {name: database(server, name) for name in names}
-            found = on_database("PostgreSQL", stores, **settings)
+            found = on_database("PostgreSQL", stores, clean=lambda: clean_up(server), **settings)
             inserts = pgbench(server, seconds=given.seconds)
         rows, compared = [*rows, *found], [*compared, *ratios(found, "PostgreSQL")]
     text = table(rows, compared, inserts)
