@@ -33,6 +33,14 @@ def _binaries() -> Path:
     pytest.skip("PostgreSQL is not installed")
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_compiled_ahead(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service in this process answers a handful of requests: what they need is read, or compiled then."""
+    if "warms" not in request.keywords:
+        monkeypatch.setattr("duelwise.stream.warming.warm", lambda settings: None)
+        monkeypatch.setattr("duelwise.stream.warming._known", set[str]())
+
+
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[str]:
     """The folder with the socket of a server that lives as long as the session."""
