@@ -43,9 +43,13 @@ def same(one: pa.Table, other: pa.Table) -> bool:
 
 def main(old: Path, new: Path) -> int:
     """Print how many are equal; the number of those that differ or are missing."""
-    newer = curves(new)
+    older, newer = curves(old), curves(new)
+    if not older:
+        raise SystemExit(
+            f"{old} holds no curves, so there is nothing to compare. Expected a folder of results."
+        )
     equal, different, missing = 0, 0, 0
-    for cell, table in curves(old):
+    for cell, table in older:
         found = [other for played, other in newer if known(played, cell) == cell]
         if not found:
             missing += 1
