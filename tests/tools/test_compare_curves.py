@@ -12,8 +12,8 @@ from tools.compare_curves import main
 
 def kept(folder: Path, regret: list[float], **settings: object) -> Path:
     (folder / "cells").mkdir(parents=True)
-    cell = {"method": "rcdb", "problem": "linear", **settings}
-    table = pa.table({"regret": pa.array(np.array(regret))}).replace_schema_metadata({"cell": json.dumps(cell)})
+    said = {"cell": json.dumps({"method": "rcdb", "problem": "linear", **settings})}
+    table = pa.table({"regret": pa.array(np.array(regret))}).replace_schema_metadata(said)
     pq.write_table(table, folder / "cells" / "one.parquet")
     return folder
 
