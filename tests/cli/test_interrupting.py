@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -37,6 +38,15 @@ def busy(way: str):
                 sys.unraisablehook(lost)
                 if way == "failing":
                     raise RuntimeError("no compiled object yet")  # what the callback would have left
+                if way == "halves":
+                    kept = Half()  # closed in the middle of the unwinding, and another at the very end
+                    sys.half = Half()
+                    del kept
+                    raise RuntimeError("no compiled object yet")
+
+class Half:
+    def __del__(self):
+        del self.other_half
 
 sys.argv = ["duelwise", "busy", *sys.argv[1:]]
 main()
@@ -47,7 +57,7 @@ def interrupted(program: list[str], folder: Path, *, begun: str) -> tuple[int, s
     """Exit code, what was said, and the seconds from Ctrl-C to the end."""
     with subprocess.Popen(
         program, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1,
-        preexec_fn=_hears,
+        preexec_fn=_hears, start_new_session=True,
     ) as process:  # fmt: skip
         try:
             assert process.stdout is not None
@@ -57,7 +67,7 @@ def interrupted(program: list[str], folder: Path, *, begun: str) -> tuple[int, s
                 assert line, said
                 said += line
             time.sleep(0.5)
-            process.send_signal(signal.SIGINT)
+            os.killpg(process.pid, signal.SIGINT)  # all that a terminal would tell
             at = time.monotonic()
             rest, _ = process.communicate(timeout=60)
             return process.returncode, said + rest, time.monotonic() - at
@@ -70,7 +80,7 @@ def _hears() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-@pytest.mark.parametrize("way", ["python", "compiling", "failing"])
+@pytest.mark.parametrize("way", ["python", "compiling", "failing", "halves"])
 def test_it_ends_in_time_and_says_what_is_kept(way: str, tmp_path: Path) -> None:
     def waited() -> float:
         code, said, seconds = interrupted([sys.executable, "-c", BUSY, way], tmp_path, begun="begun")
@@ -97,6 +107,7 @@ def test_an_error_without_an_interrupt_stays_one(tmp_path: Path) -> None:
     [
         ("run linear --horizon 500000 --runs 20", "Nothing is kept"),
         ("reproduce 2 --jobs 1 --runs 50", "Finished curves are kept"),
+        ("reproduce 2 --jobs 2 --runs 50", "Finished curves are kept"),
     ],
 )
 def test_ctrl_c_while_code_is_compiled(words: str, kept: str, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from duelwise.lab.cells.playing import Curve, play
 from duelwise.lab.sweep.costs import cost
 from duelwise.lab.sweep.keys import key, provenance
 from duelwise.lab.sweep.store import Store
-from duelwise.lab.sweep.worker_lifetime import end_with
+from duelwise.lab.sweep.worker_lifetime import deaf_to_interrupts, end_with
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -89,15 +89,13 @@ class Runner:
 
         parent = os.getpid() if self.cluster is None else None
         calls = (delayed(_play)(cell, parent, self.monitors) for cell in cells)
-        # Closed whatever happens, so that a refusal or Ctrl-C also ends the workers' queue.
-        with self._workers() as parallel, closing(parallel(calls)) as played:
-            for curve, stood_on in played:
-                if stood_on != provenance(curve.cell):
-                    raise DuelwiseError(
-                        f"A worker played with {stood_on}, but here it is {provenance(curve.cell)}. "
-                        "Expected the same code and versions everywhere: install the same on all machines."
-                    )
-                yield curve
+        with self._workers() as parallel:
+            with deaf_to_interrupts():
+                begun = parallel(calls)
+            with closing(begun) as played:  # whatever happens, so that the workers' queue ends too
+                for curve, stood_on in played:
+                    _expect_the_same(stood_on, provenance(curve.cell))
+                    yield curve
 
     @contextmanager
     def _workers(self) -> Generator[Parallel]:
@@ -118,6 +116,14 @@ def _play(cell: Cell, parent: int | None, monitors: bool) -> tuple[Curve, dict[s
     if parent is not None:
         end_with(parent)
     return play(cell, monitors=monitors), provenance(cell)
+
+
+def _expect_the_same(stood_on: dict[str, str], here: dict[str, str]) -> None:
+    if stood_on != here:
+        raise DuelwiseError(
+            f"A worker played with {stood_on}, but here it is {here}. "
+            "Expected the same code and versions everywhere: install the same on all machines."
+        )
 
 
 def _client(address: str) -> Client:
