@@ -4,6 +4,7 @@ import select
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import psycopg
 import pytest
@@ -11,8 +12,10 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from duelwise.storage import Store, open_store
+from duelwise.storage.arrays import by_columns, written
 from duelwise.storage.posted import Posted
 from duelwise.storage.reading import NAMED_EVENTS, TICKETS
+from duelwise.storage.writer import MOVE_ON
 
 pytestmark = pytest.mark.long
 
@@ -64,6 +67,46 @@ def test_a_text_with_a_zero_byte_is_refused_and_not_cut(posted: Posted) -> None:
     with pytest.raises(DBAPIError, match="invalid byte sequence"):
         _received(posted)
     assert posted.begin()
+
+
+COLUMNS: list[tuple[sa.types.TypeEngine[Any], str, list[object]]] = [
+    (sa.Integer(), "INTEGER", [1, -(2**31), None]),
+    (sa.BigInteger(), "BIGINT", [2**62, None, -5]),
+    (sa.Double(), "DOUBLE PRECISION", [0.1 + 0.2, -0.0, 5e-324, float("inf")]),
+    (sa.Boolean(), "BOOLEAN", [True, None, False]),
+    (sa.String(), "VARCHAR", ["a,b", 'c"d\\', "{}", "", "NULL", "ü 🍜", None]),
+    (sa.Text(), "TEXT", ["[1, 2]", None]),
+    (sa.LargeBinary(), "BYTEA", [b"", b"\x00\xff\\x41", None]),
+    (sa.BigInteger(), "BIGINT", [None, None]),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "given"), COLUMNS, ids=repr)
+def test_a_column_comes_back_as_it_was(
+    posted: Posted, kind: sa.types.TypeEngine[Any], name: str, given: list[object]
+) -> None:
+    known = [value for value in given if value is not None]
+    for values in (given, known, given[:1], known * 300):
+        reply = posted.send(f"SELECT unnest($1::{name}[])", (written(kind, values),))
+        _received(posted)
+        assert repr([row[0] for row in reply.fetchall()]) == repr(values)
+
+
+def test_a_column_with_a_zero_byte_in_a_text_is_refused(posted: Posted) -> None:
+    posted.send("SELECT unnest($1::VARCHAR[])", (written(sa.String(), ["ends\x00here"]),))
+    with pytest.raises(DBAPIError, match="invalid byte sequence"):
+        _received(posted)
+    assert posted.begin()
+
+
+def test_streams_that_move_on_together_are_found_one_by_one(posted: Posted) -> None:
+    text, rows = MOVE_ON._all._text(posted), [(0, 0, None, 1, 1, id) for id in range(1, 2000)]
+    plan = posted.send(f"EXPLAIN {text}", by_columns(MOVE_ON._kinds, rows))
+    _received(posted)
+    told = "\n".join(str(line) for (line,) in plan.fetchall())
+    assert "Index Scan using streams_pkey" in told, told
+    assert "Index Cond" in told, told
+    assert "Join" not in told, told  # neither of which reads the whole table
 
 
 def test_answers_come_in_order_and_texts_are_prepared_once(posted: Posted) -> None:

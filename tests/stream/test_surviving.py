@@ -174,13 +174,14 @@ def test_an_interruption_between_commit_and_fold_is_made_good(
     stream: DecisionStream, store: Store, rng: Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vote(stream, rng)
+    duel = stream.ask(candidates(rng))
     interrupted = lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)  # noqa: E731
-    monkeypatch.setattr("duelwise.stream.folded.Folded._serve", interrupted)
+    monkeypatch.setattr("duelwise.stream.folded.Folded._hear", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        stream.ask(candidates(rng))
+        stream.tell(duel.ticket, "left")
     monkeypatch.undo()
     vote(stream, rng)
-    assert stream.counts() == stream.counts() | {"told": 2, "asked": 1}
+    assert stream.counts() == stream.counts() | {"told": 2, "voted": 1, "asked": 0}
     _check(store, set())
 
 

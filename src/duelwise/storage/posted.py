@@ -34,6 +34,8 @@ _SETTINGS = (
     # A plan is made once, and a table may be empty then: it must be one that is right for a long log.
     "SET SESSION plan_cache_mode = force_generic_plan",
     "SET SESSION enable_seqscan = off",
+    "SET SESSION enable_hashjoin = off",
+    "SET SESSION enable_mergejoin = off",
     "SET SESSION lock_timeout = '1s'",  # others wait meanwhile: who needs longer is left to a thread
 )
 _FINE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Union, cast
@@ -23,6 +23,7 @@ from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
+from duelwise.storage.arrays import Kind, bound_in, by_columns, each_of
 from duelwise.storage.quick import Quick, Row
 
 if TYPE_CHECKING:  # its driver is not needed for SQLite
@@ -31,6 +32,8 @@ if TYPE_CHECKING:  # its driver is not needed for SQLite
 Sender = Union[Connection, Quick, "Posted"]
 """What a statement can be sent by."""
 Columns = Sequence[sa.Column[Any]]
+Kinds = Mapping[str, Kind]
+"""Types of values, by name, in their order."""
 
 MOST_ROWS = 256  # of one statement; databases limit its values to some 32,000
 FEW_ROWS = 64  # up to so many each number has a text of its own, which the driver keeps prepared
@@ -64,6 +67,25 @@ class Prepared:
         if dialect not in self._texts:
             self._texts[dialect] = _numbered(_compiled(self._statement, self._names, connection))
         return self._texts[dialect]
+
+
+class ForEach:
+    """A statement for each of many rows, whose values have the order of `kinds`."""
+
+    def __init__(
+        self, statement: Callable[[Mapping[str, sa.ColumnElement[Any]]], ClauseElement], kinds: Kinds
+    ) -> None:
+        single = {name: sa.bindparam(name, type_=kind) for name, kind in kinds.items()}
+        self._single = Prepared(statement(single), list(kinds))
+        self._all = Prepared(statement(dict(each_of(kinds).c.items())), bound_in(kinds))
+        self._kinds = kinds
+
+    def execute(self, connection: Sender, rows: Sequence[Row]) -> None:
+        if _takes_arrays(connection):
+            self._all.execute(connection, by_columns(self._kinds, rows))
+        else:
+            for row in rows:
+                self._single.execute(connection, row)
 
 
 class ByKeys:
@@ -139,8 +161,16 @@ class ManyRows:
     def __init__(self, table: sa.Table, *, replace: bool = False) -> None:
         self._table, self._replace = table, replace
         self._texts: dict[tuple[str, int], str] = {}  # by dialect and number of rows
+        self._kinds: Kinds = {column.name: column.type for column in table.columns}
+        arrays = postgresql.insert(table).from_select(list(self._kinds), sa.select(each_of(self._kinds)))
+        self._all = Prepared(self._replacing(arrays) if replace else arrays, bound_in(self._kinds))
 
     def execute(self, connection: Sender, rows: Sequence[Row]) -> None:
+        if not rows:
+            return
+        if _takes_arrays(connection):
+            self._all.execute(connection, by_columns(self._kinds, rows))
+            return
         start = 0
         while start < len(rows):
             count = len(rows) - start
@@ -163,10 +193,17 @@ class ManyRows:
     def _statement(self, dialect: str) -> ClauseElement:
         if not self._replace:
             return sa.insert(self._table)
-        insert = (sqlite.insert if dialect == "sqlite" else postgresql.insert)(self._table)
+        return self._replacing((sqlite.insert if dialect == "sqlite" else postgresql.insert)(self._table))
+
+    def _replacing(self, insert: sqlite.Insert | postgresql.Insert) -> ClauseElement:
         key = [column.name for column in self._table.primary_key]
         others = {name: value for name, value in insert.excluded.items() if name not in key}
         return insert.on_conflict_do_update(index_elements=key, set_=others)
+
+
+def _takes_arrays(connection: Sender) -> bool:
+    """PostgreSQL does, from who sends bytes as they are."""
+    return not isinstance(connection, Connection | Quick)
 
 
 def _send(connection: Sender, text: str, values: Row) -> DBAPICursor:

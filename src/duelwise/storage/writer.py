@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from duelwise.storage import schema
-from duelwise.storage.prepared import ManyRows, Prepared, Sender, pipelined, roll_back
+from duelwise.storage.prepared import ForEach, ManyRows, Prepared, Sender, pipelined, roll_back
 from duelwise.storage.quick import Row
 from duelwise.storage.reading import (
     NAMED_EVENTS,
@@ -80,21 +81,31 @@ _FROM_SOURCE = Prepared(
     .suffix_with(sa.text("LIMIT :most")),
     ["of_stream", "after", "of_source", "among", "most"],
 )
-_stands = sa.and_(
-    schema.streams.c.head == sa.bindparam("old_head"),
-    schema.streams.c.generation == sa.bindparam("old_generation"),
-    schema.streams.c.damaged.is_not_distinct_from(sa.bindparam("old_damaged", type_=sa.BigInteger)),
-)
-_MOVE_ON = Prepared(
-    # Where the stream does not stand as it did, head would become null: an error, and nothing is recorded.
-    sa.update(schema.streams)
-    .where(schema.streams.c.id == _stream_id)
-    .values(
-        head=sa.case((_stands, sa.bindparam("new_head", type_=sa.BigInteger))),
-        rounds=sa.bindparam("new_rounds"),
-    ),
-    ["old_head", "old_generation", "old_damaged", "new_head", "new_rounds", "of_stream"],
-)
+
+
+def _moved_on(values: Mapping[str, sa.ColumnElement[Any]]) -> sa.Update:
+    """Where the stream does not stand as it did, head would become null: an error, so nothing is recorded."""
+    stream = schema.streams.c
+    stands = sa.and_(
+        stream.head == values["old_head"],
+        stream.generation == values["old_generation"],
+        stream.damaged.is_not_distinct_from(values["old_damaged"]),
+    )
+    head = sa.case((stands, values["new_head"]))
+    return (
+        sa.update(schema.streams)
+        .where(stream.id == values["of_stream"])
+        .values(head=head, rounds=values["new_rounds"])
+    )
+
+
+MOVE_ON = ForEach(
+    _moved_on,
+    {
+        "old_head": sa.BigInteger(), "old_generation": sa.Integer(), "old_damaged": sa.BigInteger(),
+        "new_head": sa.BigInteger(), "new_rounds": sa.BigInteger(), "of_stream": sa.Integer(),
+    },
+)  # fmt: skip
 _INSERT_EVENTS, _INSERT_TICKETS = ManyRows(schema.events), ManyRows(schema.tickets)
 _REPLACE_TICKETS = ManyRows(schema.tickets, replace=True)
 
@@ -262,10 +273,11 @@ def _send_all(writers: Sequence[Writer]) -> None:
         events += [(id, *event, event_checksum(event)) for event in writer.events_to_send]
         for ticket in writer.tickets_to_send.values():
             (new if ticket.round >= first else moved).append((id, *ticket))
-    for writer in writers:  # first, since it takes the stream's lock
-        row = writer.stream
-        stood = row.head, row.generation, row.damaged
-        _MOVE_ON.execute(connection, (*stood, writer.head, writer.rounds, row.id))
+    rows = [(writer.stream, writer) for writer in writers]
+    MOVE_ON.execute(  # first, since it takes the streams' locks
+        connection,
+        [(row.head, row.generation, row.damaged, to.head, to.rounds, row.id) for row, to in rows],
+    )
     _INSERT_EVENTS.execute(connection, events)
     _INSERT_TICKETS.execute(connection, new)
     _REPLACE_TICKETS.execute(connection, moved)

@@ -42,7 +42,7 @@ class Asking:
     def ask_all(self, asks: Sequence[Ask]) -> list[Answer | DuelwiseError]:
         """Asks that follow one another: each knows of those before it."""
         self._record.fold_so_far()  # ranges that are due may settle the units
-        if len(asks) == 1 or not self._chooser.can_choose_together(self._record.folded):
+        if not self._chooser.can_choose_together(self._record.folded):
             return [taken(self.ask, one) for one in asks]
         answers: list[Answer | DuelwiseError] = []
         while len(answers) < len(asks):
@@ -67,7 +67,7 @@ class Asking:
     def _ask_together(self, asks: Sequence[Ask]) -> list[Duel]:
         """The same of several in one compiled call, up to the first that needs to be looked at by itself."""
         requests = self._plain(asks)
-        if len(requests) < 2:
+        if not requests:
             return []
         self._record.fold_so_far()
         self._record.is_ahead = True

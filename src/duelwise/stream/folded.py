@@ -107,7 +107,7 @@ class Folded:
         """
         assert not len(self._gathered)
         sides = self._sides
-        if self._offers is None:  # most streams are asked once at a time
+        if self._offers is None:
             self._offers = GatheredOffers(context_dim=self.inputs.context_dim, columns=sides.columns)
         try:
             for x, is_swapped, votes in zip(offered, swapped, wanted, strict=True):
