@@ -20,7 +20,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +53,7 @@ EIGHT_STREAMS = {  # connections, and whether each of them keeps to one stream
 }
 APART = "two services apart, each with half of the load"
 DATABASES = ("SQLite", "PostgreSQL")
+_SHARED, _TRANSACTIONS = "duelwise_group_operations_sum", "duelwise_group_operations_count"
 WARM_TURNS = 20
 CLEANING = 60  # seconds at most: PostgreSQL cleans up after the full load of other rows
 SETTLING = 1.0  # seconds
@@ -73,7 +74,13 @@ class Row:
     p99: list[float] = field(default_factory=list[float])
     processor: list[float] = field(default_factory=list[float])  # microseconds of the server, a request
     busy: list[float] = field(default_factory=list[float])  # share of all cores, whoever uses them
+    together: list[float] = field(default_factory=list[float])  # requests that shared a transaction
     calm: list[Latency] = field(default_factory=list[Latency])  # at half load, open loop
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is this version, which tells how it groups requests."""
+        return self.name.startswith(("durable", APART)) and "--today" not in self.name
 
     @property
     def rate(self) -> float:
@@ -87,17 +94,20 @@ class Row:
         calm = [
             statistics.median(one) for one in zip(*((turn.p50, turn.p99) for turn in self.calm), strict=True)
         ]
+        together = f"{statistics.median(self.together):.0f}" if self.together else ""
         at_half = " / ".join(f"{milliseconds:.1f}" for milliseconds in calm)
-        return f"| {self.name} | {self.rate:.0f} ({spread}) | {shown} | {used} | {busy} | {at_half} |"
+        measured = (f"{self.rate:.0f} ({spread})", shown, used, busy, together, at_half)
+        return f"| {self.name} | {' | '.join(measured)} |"
 
     def clear(self) -> None:
-        for measured in (self.rates, self.p50, self.p99, self.processor, self.busy):
+        for measured in (self.rates, self.p50, self.p99, self.processor, self.busy, self.together):
             measured.clear()
 
 
 def press(row: Row, seconds: int) -> None:
     """One turn of wrk."""
     ports = [row.port] if row.beside is None else [row.port, row.beside]
+    grouped = _grouped(ports) if row.is_ours else (0.0, 0.0)
     before, idle, began = sum(map(processor_time, ports)), idle_time(), time.perf_counter()
     share = {"connections": row.connections // len(ports), "streams": row.streams // len(ports)}
     with ThreadPoolExecutor(len(ports)) as pool:
@@ -112,6 +122,16 @@ def press(row: Row, seconds: int) -> None:
     row.busy.append(1 - min(1.0, unused))
     row.p50.append(max(_milliseconds(_found(r"\n\s+50%\s+(\S+)", text)) for text in said))
     row.p99.append(max(_milliseconds(_found(r"\n\s+99%\s+(\S+)", text)) for text in said))
+    if row.is_ours:
+        requests, transactions = (now - then for now, then in zip(_grouped(ports), grouped, strict=True))
+        row.together.append(requests / max(1.0, transactions))
+
+
+def _grouped(ports: Sequence[int]) -> tuple[float, float]:
+    """Operations so far, and the transactions that they shared."""
+    told = [request(port, "/metrics").decode() for port in ports]
+    sums = [sum(float(_found(rf"{name} (\S+)", text)) for text in told) for name in (_SHARED, _TRANSACTIONS)]
+    return sums[0], sums[1]
 
 
 def _wrk(port: int, *, connections: int, streams: int, seconds: int, keeps: bool) -> str:
@@ -284,11 +304,11 @@ def main() -> None:
 def table(rows: list[Row], compared: list[str], inserts: float | None) -> str:
     head = (
         "| 32 connections | requests/s (spread) | p50 / p99 ms | processor µs a request | cores busy "
-        "| open loop at half load, p50 / p99 ms |\n"
+        "| requests a transaction | open loop at half load, p50 / p99 ms |\n"
     )
-    lines = [head + "|---|---|---|---|---|---|", *(row.cells() for row in rows)]
+    lines = [head + "|---|---|---|---|---|---|---|", *(row.cells() for row in rows)]
     if inserts is not None:
-        lines.append(f"| `pgbench`, one inserted row a transaction | {inserts:.0f} | | | | |")
+        lines.append(f"| `pgbench`, one inserted row a transaction | {inserts:.0f} | | | | | |")
     ratio = ["", "| ratio | of rates, median (spread) | of processor time |", "|---|---|---|"]
     return "\n".join([*lines, *ratio, *compared, ""])
 
