@@ -163,8 +163,8 @@ def in_turns(rows: list[Row], *, seconds: int, repeats: int) -> None:
             if row.rates[-1] > 0:
                 break
         row.clear()
-    for _ in range(repeats):
-        for row in rows:
+    for number in range(repeats):  # there and back, so that nobody always comes after the same other one
+        for row in rows if number % 2 == 0 else reversed(rows):
             press(row, seconds)
 
 
@@ -271,7 +271,7 @@ def ratios(rows: list[Row], name: str) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seconds", type=int, default=4)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=4)
     parser.add_argument("--today", type=Path, help="the src folder of another version, for a ratio")
     parser.add_argument("--without", default="", help="packages it shall not find: uvloop,httptools")
     parser.add_argument("--only", nargs="+", choices=DATABASES, default=DATABASES, help="which databases")

@@ -23,7 +23,7 @@ from duelwise.learning.core.jit import compiled, compiled_when_it_pays
 from duelwise.learning.core.links import LINKS, mean, slope
 from duelwise.learning.core.patient import Patient, patience
 from duelwise.learning.core.reference import handle
-from duelwise.learning.core.text import NoText, text_of
+from duelwise.learning.core.text import NoText, functions_in, text_of
 from duelwise.learning.post_serving import none
 from duelwise.learning.recipes import RECIPES
 from duelwise.randomness import generator
@@ -283,6 +283,14 @@ class TestPatient:
         with patience(1e-9):
             kernel(np.zeros(2), 1.0)
         assert kernel.overloads
+
+    def test_one_of_few_functions_is_read_less(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        kernel = self.made(monkeypatch, lambda: time.sleep(patient.A_FUNCTION / 2))
+        kernel(np.zeros(2), 1.0)
+        assert not kernel.overloads
+        kernel(np.zeros(2), 1.0)
+        assert kernel.overloads
+        assert functions_in(text_of(batch.look)) < functions_in(text_of(batch.observe))
 
     def test_large_arrays_are_not_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
         kernel = self.made(monkeypatch, lambda: None)

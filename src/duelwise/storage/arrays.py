@@ -1,7 +1,7 @@
 """Many rows as PostgreSQL's arrays, one for each column, in its own binary format.
 
 A statement with a value for each column of each row is written, sent and planned by the number of its rows;
-one with an array for each column is the same for any number, and half as much work on both sides.
+one with an array for each column is the same for any number.
 
     array = written(sa.BigInteger(), [1, 2, None])     # for `unnest($1::BIGINT[])`
 """

@@ -22,19 +22,20 @@ from numba.core.registry import CPUDispatcher
 
 from duelwise.learning.core.inner import Kernel
 from duelwise.learning.core.reference import Handle, arrays_in
-from duelwise.learning.core.text import NoText, text_of
+from duelwise.learning.core.text import NoText, functions_in, text_of
 from duelwise.types import Array
 
 PATIENCE = 2.0
-"""Seconds that a kernel is run as text, for states of one type, before it is compiled.
+"""Seconds that a kernel is run as text at most, for states of one type, before it is compiled.
 
-Half as long as compiling it took the last time, if that is less.
+Half as long as compiling it took the last time, or as compiling its functions should take, if that is less.
 """
+A_FUNCTION = 0.1  # seconds that a function takes to compile, about
 SMALL_STATE, SMALL_INPUT = 100_000, 1_000
 """Up to so many numbers, in the largest array of a state and in all arrays beside it, Python is quick."""
 
 _call = CPUDispatcher.__call__
-_patience = ContextVar("patience", default=PATIENCE)
+_patience: ContextVar[float | None] = ContextVar("patience", default=None)
 
 
 @contextmanager
@@ -54,7 +55,7 @@ class Patient(Kernel):
         super().__init__(py_func)
         self._worth_compiling: set[int] = set()  # types of the first two arguments, by identity
         self._read_for: dict[int, float] = {}  # seconds
-        self._pays_after = PATIENCE  # seconds
+        self._pays_after: float | None = None  # seconds; until the kernel is first met
 
     def __call__(self, *args: Any) -> Any:
         kind = id(getattr(args[0], "_numba_type_", None))
@@ -76,8 +77,21 @@ class Patient(Kernel):
             self._pays_after = min(PATIENCE, (time.perf_counter() - began) / 2)
         return made
 
+    def _long_enough(self) -> float:
+        """Seconds that this may be read for."""
+        given = _patience.get()
+        if given is not None:
+            return given
+        if self._pays_after is None:
+            try:
+                count = functions_in(text_of(self))
+            except NoText:
+                count = 0
+            self._pays_after = min(PATIENCE, count * A_FUNCTION / 2)
+        return self._pays_after
+
     def _is_worth_reading(self, kind: int, args: tuple[Any, ...]) -> bool:
-        if self._read_for.get(kind, 0.0) >= min(self._pays_after, _patience.get()):
+        if self._read_for.get(kind, 0.0) >= self._long_enough():
             return False
         beside = sum(arg.size for arg in args if isinstance(arg, np.ndarray))
         largest = max((array.size for array in _arrays(args)), default=0)

@@ -61,6 +61,18 @@ def text_of(function: Any) -> Callable[..., Any]:
     return _TEXTS[function]
 
 
+def functions_in(text: Callable[..., Any]) -> int:
+    """How many functions a text is made of, itself and those that it calls."""
+    texts, found, left = set(_TEXTS.values()), set[Callable[..., Any]](), [text]
+    while left:
+        one = left.pop()
+        if one not in found:
+            found.add(one)
+            named = [value for value in one.__globals__.values() if isinstance(value, FunctionType)]
+            left += [value for value in named if value in texts]
+    return len(found)
+
+
 def _names(code: CodeType) -> Iterator[str]:
     """What a text names, its operators included."""
     yield from code.co_names
