@@ -144,58 +144,6 @@ def test_votes_come_before_asks_and_each_hears_its_own_answer() -> None:
     assert heard == {"vote": answers[:1], "late": answers[1:3], "ask": answers[3:4], "batch": answers[4:]}
 
 
-@pytest.mark.parametrize("others_read", [False, True])
-def test_what_another_process_reads_is_not_waited_for(
-    others_read: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where two were just answered, one that comes alone is written at once."""
-    stream, waited = FakeStream(), list[object]()
-    stop = ThreadWriter._stop_gathering
-    monkeypatch.setattr(ThreadWriter, "_stop_gathering", lambda *us: (waited.append(us), stop(*us)))
-
-    async def main() -> None:
-        with ThreadPoolExecutor(1) as pool:
-            writer = ThreadWriter(pool, lambda size: None)
-            lane = Lane(cast("DecisionStream", stream), writer, limit=9)
-            both = asyncio.gather(perform(lane, ["a"]), perform(lane, ["b"]))
-            await asyncio.sleep(0.02)
-            writer.others_read = others_read
-            stream.go.set()
-            await both
-            await asyncio.wait_for(perform(lane, ["c"]), 10)
-            assert not writer.others_read  # of the next group nothing is known
-
-    asyncio.run(main())
-    assert stream.groups == [["a", "b"], ["c"]]
-    assert len(waited) == (not others_read)
-
-
-def test_nobody_is_waited_for_in_vain_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream, waited = FakeStream(), list[int]()
-    stop = ThreadWriter._stop_gathering
-
-    def noted(writer: ThreadWriter, loop: asyncio.AbstractEventLoop) -> None:
-        waited.append(len(stream.groups))
-        stop(writer, loop)
-
-    monkeypatch.setattr(ThreadWriter, "_stop_gathering", noted)
-
-    async def main() -> None:
-        with ThreadPoolExecutor(1) as pool:
-            lane = lane_of(stream, pool, [], limit=9)
-            for _ in range(2):
-                stream.go.clear()
-                both = asyncio.gather(perform(lane, ["a"]), perform(lane, ["b"]))
-                await asyncio.sleep(0.02)  # a transaction of some length: the next group waits half as long
-                stream.go.set()
-                await both
-                await perform(lane, ["c"])  # comes alone, where two were answered just before
-
-    asyncio.run(main())
-    assert waited == [1]
-    assert stream.groups == [["a", "b"], ["c"], ["a", "b"], ["c"]]
-
-
 def test_one_who_cannot_be_answered_keeps_nobody_from_an_answer(caplog: pytest.LogCaptureFixture) -> None:
     stream = FakeStream()
 
@@ -295,23 +243,13 @@ def test_a_file_that_is_not_free_is_tried_again_and_then_left_to_a_thread(
 
 
 class Loop:
-    """An event loop that has the time, and keeps what it is asked to do."""
+    """An event loop that keeps what it is asked to do."""
 
     def __init__(self) -> None:
-        self.now = 100.0
         self.soon: list[Callable[[], object]] = []
-        self.later: list[tuple[float, Callable[[], object]]] = []
-
-    def time(self) -> float:
-        return self.now
 
     def call_soon(self, call: Callable[..., object], *arguments: object) -> None:
         self.soon.append(lambda: call(*arguments))
-
-    def call_at(self, when: float, call: Callable[..., object], *arguments: object) -> SimpleNamespace:
-        timer = when, lambda: call(*arguments)
-        self.later.append(timer)
-        return SimpleNamespace(cancel=lambda: self.later.remove(timer))
 
     def turn(self) -> None:
         due, self.soon = self.soon, []
@@ -326,13 +264,17 @@ class Held(GroupWriter):
         super().__init__(cast("Executor", None), sizes.append)
         self.loop, self.groups = loop, list[Group]()
 
+    @property
+    def tickets(self) -> list[str]:
+        return [cast("Retract", one).ticket for group in self.groups for one in group.operations]
+
     def _start(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
         self.groups = groups
 
-    def end(self, now: float) -> None:
-        self.loop.now = now
-        outcomes = [cast("Outcomes", group.operations) for group in self.groups]
-        self._finish(self.groups, outcomes, cast("asyncio.AbstractEventLoop", self.loop))
+    def end(self) -> None:
+        groups, self.groups = self.groups, []
+        outcomes = [cast("Outcomes", group.operations) for group in groups]
+        self._finish(groups, outcomes, cast("asyncio.AbstractEventLoop", self.loop))
 
 
 @pytest.fixture
@@ -350,56 +292,24 @@ def submit(lane: Lane, *tickets: str, answered: list[str] | None = None) -> None
     lane.submit([Retract(ticket) for ticket in tickets], deliver)
 
 
-def test_the_next_group_waits_for_as_many_as_were_answered_half_as_long_as_the_last_took(loop: Loop) -> None:
+def test_what_comes_in_one_turn_of_the_loop_is_written_together_and_the_rest_next(loop: Loop) -> None:
     sizes, answered = list[int](), list[str]()
     writer = Held(loop, sizes)
-    lane = Lane(cast("DecisionStream", FakeStream()), writer, limit=9)
+    lane, other = (Lane(cast("DecisionStream", FakeStream()), writer, limit=9) for _ in range(2))
     submit(lane, "a", "b", answered=answered)
+    submit(other, "c", answered=answered)
+    assert writer.groups == []  # more may be read in this turn
     loop.turn()
-    assert [one.ticket for one in cast("list[Retract]", writer.groups[0].operations)] == ["a", "b"]
-    submit(lane, "c")
-    writer.end(100.004)  # after four milliseconds
-    assert (sizes, answered, lane.waiting) == ([2], ["a", "b"], 1)
-    assert [when for when, _ in loop.later] == [pytest.approx(100.006)]
+    assert writer.tickets == ["a", "b", "c"]
     submit(lane, "d")
-    assert loop.soon == []
-    submit(lane, "e")  # those who were answered are back
-    assert loop.later == []
+    submit(other, "e")
+    assert loop.soon == []  # while a transaction is under way, the next group gathers
+    writer.end()
+    assert (sizes, answered, lane.waiting) == ([3], ["a", "b", "c"], 1)
     loop.turn()
-    assert writer.groups[0].hand_out([]) == 3
-
-
-def test_nobody_is_waited_for_longer_than_five_milliseconds(loop: Loop) -> None:
-    writer = Held(loop, [])
-    lane = Lane(cast("DecisionStream", FakeStream()), writer, limit=9)
-    submit(lane, "a", "b")
-    loop.turn()
-    submit(lane, "c")
-    writer.end(101.0)
-    assert [when for when, _ in loop.later] == [pytest.approx(101.005)]
-
-
-@pytest.mark.parametrize(("now", "at_once"), [(100.0005, False), (100.001, True)])
-def test_a_writer_that_was_idle_long_enough_begins_at_once(loop: Loop, now: float, at_once: bool) -> None:
-    writer = Held(loop, [])
-    lane = Lane(cast("DecisionStream", FakeStream()), writer, limit=9)
-    submit(lane, "a", "b")
-    loop.turn()
-    writer.end(100.0)  # it took no time: nobody is waited for
-    writer._until = 100.001
-    loop.now = now
-    submit(lane, "c")
-    assert (len(loop.soon), len(loop.later)) == ((1, 0) if at_once else (0, 1))
-
-
-def test_as_many_as_were_answered_are_enough(loop: Loop) -> None:
-    writer = Held(loop, [])
-    lane = Lane(cast("DecisionStream", FakeStream()), writer, limit=9)
-    submit(lane, "a")
-    loop.turn()
-    writer.end(100.004)
-    submit(lane, "b")  # the one who was answered is back
-    assert (len(loop.soon), len(loop.later)) == (1, 0)
+    assert writer.tickets == ["d", "e"]
+    writer.end()
+    assert loop.soon == []  # nobody is waited for
 
 
 def test_a_transaction_takes_so_many_operations_and_at_least_one_request(

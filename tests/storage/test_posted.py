@@ -54,14 +54,6 @@ def test_a_value_comes_back_as_it_was(posted: Posted, value: object) -> None:
     assert repr(reply.fetchall()) == repr([(value,)])
 
 
-@pytest.mark.parametrize("given", [[3, 2**62, -5], ["a,b", 'c"d\\', "{}", "", "NULL", " ü"]], ids=repr)
-def test_a_list_comes_back_as_it_was(posted: Posted, given: list[object]) -> None:
-    kind = "BIGINT" if isinstance(given[0], int) else "VARCHAR"
-    reply = posted.send(f"SELECT unnest($1::{kind}[])", (given,))
-    _received(posted)
-    assert [row[0] for row in reply.fetchall()] == given
-
-
 def test_a_text_with_a_zero_byte_is_refused_and_not_cut(posted: Posted) -> None:
     posted.send("SELECT $1::VARCHAR", ("ends\x00here",))
     with pytest.raises(DBAPIError, match="invalid byte sequence"):

@@ -14,7 +14,7 @@ others on the very same pairs (consensus.py).
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from duelwise.answers.consensus import consensus
 from duelwise.types import Array, BoolArray, IntArray
 
 Flag = Literal["at chance", "against", "one-sided", "too few to tell", "undecidable"]
-FLAGS: tuple[Flag, ...] = get_args(Flag)
 
 LEAST_VOTES = 5  # fewer are too few to tell
 LEAST_INFORMATION = 3.0  # nats, measured: sources of worlds that can be told apart have more

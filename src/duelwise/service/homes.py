@@ -172,8 +172,6 @@ class Homes:
         begin = None if question.endpoint == COUNTS else self._endpoints[question.endpoint].begin
         if begin is None:
             return False
-        assert self._service is not None
-        self._service.streams.others_read()
         return begin(_call(question), deliver)
 
     async def _home_of(self, name: str) -> int:

@@ -22,11 +22,9 @@ from duelwise.stream.turns import Busy, Turn, begin_turn
 
 log = logging.getLogger("duelwise.service")
 
-LONGEST_GATHERING = 0.005  # seconds
-NOT_WAITING = 5  # groups after one that waited in vain
 QUICK_COMMIT = 0.001  # seconds: one that takes less is waited for on the event loop
 REMEMBERED_COMMITS = 8
-AGAIN_SECONDS = 0.0003  # before a file that another process writes to is tried again
+AGAIN_SECONDS = 0.0003  # before a file that another process writes to is tried again; uvloop: its next turn
 LONGEST_TURN = 1.0  # seconds; after that a thread waits for the file
 
 Outcomes = list[Answer | DuelwiseError]
@@ -52,11 +50,6 @@ class Lane:
         self.queue: deque[Waiting] = deque()
         self.waiting = 0  # operations not yet answered
 
-    @property
-    def queued(self) -> int:
-        """Operations that wait for a transaction."""
-        return sum(len(waiting.operations) for waiting in self.queue)
-
     def perform(self, operations: Sequence[Operation]) -> asyncio.Future[Outcomes]:
         """An answer or an error for each operation, once it is durable."""
         outcomes: asyncio.Future[Outcomes] = asyncio.get_running_loop().create_future()
@@ -72,7 +65,7 @@ class Lane:
             )
         self.queue.append(Waiting(operations, deliver))
         self.waiting += count
-        self._writer.added(self, count)
+        self._writer.added(self)
 
 
 class Group(NamedTuple):
@@ -132,76 +125,44 @@ def _asks(waiting: Waiting) -> bool:
 class GroupWriter(ABC):
     """Writes what waits in one lane or several, one transaction after another.
 
-    While it writes, the next group gathers. Those who were just answered may be about to come
-    again, and another transaction would make them wait for all of it: so the next group waits for
-    as many more as were answered, at most half as long as the last one took. When they did not come, the
-    next groups do not wait, but for one in a while that tries. A writer that has been idle for longer begins
-    with the requests that can be read at this moment. Nor is waited for what other processes read for this
-    one: they are at work on it.
+    While it writes, the next group gathers; a writer that is idle begins with what can be read at this
+    moment. It never waits for more to come.
     """
 
     def __init__(self, pool: Executor, on_group: Callable[[int], None]) -> None:
         self._pool, self._on_group = pool, on_group
         self._ready: dict[Lane, None] = {}  # lanes in which something waits, in the order they came
-        self._count = 0  # operations in them
-        self._wanted, self._until = 0, 0.0  # how many are waited for, and until when
-        self._gathering: asyncio.TimerHandle | None = None  # a group that waits for more
-        self._in_vain = 0  # groups that will not wait, since the last one waited for nobody
-        self.others_read = False  # something of the group that is gathering, or of the last one
         self._is_busy = False  # a transaction is under way or about to begin
-        self._began = 0.0
 
-    def added(self, lane: Lane, count: int) -> None:
+    def added(self, lane: Lane) -> None:
         self._ready[lane] = None
-        self._count += count
         if not self._is_busy:
-            self._is_busy = True
-            self._gather(asyncio.get_running_loop())
-        elif self._gathering is not None and self._count >= self._wanted:
-            self._gathering.cancel()
-            self._gathering, self._in_vain = None, 0
-            loop = asyncio.get_running_loop()
-            loop.call_soon(self._begin, loop)
+            self._begin_soon(asyncio.get_running_loop())
 
-    def _gather(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin now, or when enough have come."""
-        if self._count >= self._wanted or loop.time() >= self._until:
-            loop.call_soon(self._begin, loop)
-        else:
-            self._gathering = loop.call_at(self._until, self._stop_gathering, loop)
-
-    def _stop_gathering(self, loop: asyncio.AbstractEventLoop) -> None:
-        """They did not come."""
-        self._in_vain = NOT_WAITING
-        self._begin(loop)
+    def _begin_soon(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._is_busy = True
+        loop.call_soon(self._begin, loop)
 
     @abstractmethod
     def _start(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
         """Write the groups; `_finish` is called on the event loop afterwards."""
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._gathering, self._began = None, loop.time()
         groups = [take(lane) for lane in self._ready]
         self._ready = {lane: None for lane in self._ready if lane.queue}
-        self._count -= sum(len(waiting.operations) for group in groups for waiting in group.waiting)
         self._start(groups, loop)
 
     def _finish(
         self, groups: list[Group], outcomes: Sequence[Outcomes | Exception],
         loop: asyncio.AbstractEventLoop,
     ) -> None:  # fmt: skip
-        size = sum(group.hand_out(each) for group, each in zip(groups, outcomes, strict=True))
-        self._on_group(size)
-        now = loop.time()
-        self._wanted, self._until = self._count + size, now
-        if self._in_vain:
-            self._in_vain -= 1
-        elif not self.others_read:
-            self._until += min((now - self._began) / 2, LONGEST_GATHERING)
-        self.others_read = False
-        self._is_busy = self._count > 0
-        if self._is_busy:
-            self._gather(loop)
+        self._on_group(sum(group.hand_out(each) for group, each in zip(groups, outcomes, strict=True)))
+        self._go_on(loop)
+
+    def _go_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._is_busy = False
+        if self._ready:
+            self._begin_soon(loop)
 
 
 class ThreadWriter(GroupWriter):
@@ -247,13 +208,13 @@ class TurnWriter(ThreadWriter):
         except Exception:  # whatever it is, each stream by itself will say it, or wait for it
             super()._start(groups, loop)
         else:
-            self._lock(turn, groups, loop)
+            self._lock(turn, groups, loop, loop.time() + LONGEST_TURN)
 
-    def _lock(self, turn: Turn, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
+    def _lock(self, turn: Turn, groups: list[Group], loop: asyncio.AbstractEventLoop, until: float) -> None:
         try:
             if not turn.lock():
-                if loop.time() - self._began < LONGEST_TURN:
-                    loop.call_later(AGAIN_SECONDS, self._lock, turn, groups, loop)
+                if loop.time() < until:
+                    loop.call_later(AGAIN_SECONDS, self._lock, turn, groups, loop, until)
                     return
                 turn.give_up()
                 raise Busy

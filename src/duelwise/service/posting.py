@@ -30,9 +30,9 @@ class PostedWriter(GroupWriter):
         self._is_connecting = False
         self._away: set[Lane] = set()  # with a thread
 
-    def added(self, lane: Lane, count: int) -> None:
+    def added(self, lane: Lane) -> None:
         if lane not in self._away:
-            super().added(lane, count)
+            super().added(lane)
 
     def close(self) -> None:
         """What was begun ends with the pool's threads, or with the store's connections."""
@@ -84,12 +84,10 @@ class PostedWriter(GroupWriter):
             self._is_connecting = True
             self._pool.submit(self._connect)
         for group in groups:
-            if group.lane in self._ready:  # more waits in it than one transaction takes
-                self._count -= group.lane.queued
-                del self._ready[group.lane]
+            self._ready.pop(group.lane, None)  # more may wait in it than one transaction takes
             self._away.add(group.lane)
             self._pool.submit(self._write_alone, group, loop)
-        self._finish([], [], loop)
+        self._go_on(loop)
 
     def _write_alone(self, group: Group, loop: asyncio.AbstractEventLoop) -> None:
         loop.call_soon_threadsafe(self._come_back, group, committed(group))
@@ -98,7 +96,7 @@ class PostedWriter(GroupWriter):
         self._on_group(group.hand_out(outcomes))
         self._away.remove(group.lane)
         if group.lane.queue:
-            self.added(group.lane, group.lane.queued)
+            self.added(group.lane)
 
     def _connect(self) -> None:
         try:

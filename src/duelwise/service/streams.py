@@ -69,10 +69,6 @@ class OpenStreams:
         stream = self._registry.ready(name)
         return None if stream is None else self._lane_of(name, stream)
 
-    def others_read(self) -> None:
-        """Another process has read a request for a stream of this one."""
-        self._writer.others_read = True
-
     async def create(self, name: str, settings: StreamSettings) -> tuple[Lane, bool]:
         """The lane of a stream with these settings, and whether it is new."""
         await self.run(settings.start)  # refuses what no learner can be made of

@@ -239,16 +239,4 @@ def _written(value: object) -> tuple[bytes | None, Format]:
         return None, Format.TEXT
     if isinstance(value, bool):
         return b"t" if value else b"f", Format.TEXT
-    if isinstance(value, list):
-        return _written_list(cast("list[object]", value)).encode(), Format.TEXT
     return (repr(float(value)) if isinstance(value, float) else str(value)).encode(), Format.TEXT
-
-
-def _written_list(values: list[object]) -> str:
-    """Numbers, or names, which have no zero bytes."""
-    return f"{{{','.join(_quoted(one) if isinstance(one, str) else str(one) for one in values)}}}"
-
-
-def _quoted(name: str) -> str:
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

@@ -23,7 +23,7 @@ from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from duelwise.storage.arrays import Kind, bound_in, by_columns, each_of
+from duelwise.storage.arrays import Kind, bound_in, by_columns, each_of, written
 from duelwise.storage.quick import Quick, Row
 
 if TYPE_CHECKING:  # its driver is not needed for SQLite
@@ -105,7 +105,8 @@ class ByKeys:
         if not keys:
             return []
         if connection.dialect.name == "postgresql":
-            return [self._in_postgresql.sent(connection, (list(keys), stream_id))]
+            array = written(self._key.type, keys) if _takes_arrays(connection) else list(keys)
+            return [self._in_postgresql.sent(connection, (array, stream_id))]
         return self._in_sqlite.sent(connection, (stream_id,), keys)
 
     def _one_by_one(self) -> ClauseElement:

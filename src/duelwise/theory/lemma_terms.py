@@ -37,7 +37,6 @@ class Look(NamedTuple):
     arrived_noise: Array  # ‖S_11‖ = ‖Σ_arrived ωηΔz‖
     arrived: Array  # ‖S_1‖
     lies: Array  # ‖Σ_lies ω(o - l)Δz‖
-    lies_spent: Array  # how many there were
     pending: Array  # ‖Σ_out ω(g(⟨Θ_t, Δz⟩) - l)Δz‖
     pending_apart: Array  # ‖S_2‖ + ‖S_3‖
     pending_pull: Array  # Σ_out ω‖Δz‖
@@ -101,7 +100,7 @@ def look(state: State, history: History, true: Array, setting: Setting) -> Look:
         lie_residual=norm(S1 - arrived_noise - printed_lies, inverse),
         mended_residual=norm(S1 - arrived_noise - lies, inverse),
         noise=norm(noise, inverse), arrived_noise=norm(arrived_noise, inverse), arrived=norm(S1, inverse),
-        lies=norm(lies, inverse), lies_spent=lied.sum(axis=1).astype(float),
+        lies=norm(lies, inverse),
         pending=norm(total(out * (fitted - honest)), inverse),
         pending_apart=norm(S2, inverse) + norm(S3, inverse),
         pending_pull=np.sum(out * weight * leverage, axis=1), out=out.sum(axis=1).astype(float),

@@ -10,7 +10,6 @@ from scipy.special import betaincinv, stdtrit
 
 from duelwise.types import Array, BoolArray
 
-LEAST_RATE_RUNS = 400  # a rate near δ = 0.05 is not told from δ by fewer
 ROUNDING = 1e-9  # what arithmetic may add to a ratio that is exactly 1
 SURE = 4.0  # standard errors: an equation is doubted only beyond them, so that no seed does it by chance
 

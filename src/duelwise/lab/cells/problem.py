@@ -188,11 +188,6 @@ class Problem:
             "seed": self.seed,
         }
 
-    @property
-    def delay_kind(self) -> str:
-        """The name of the delay regime."""
-        return str(encode_kind(self.delay, DELAYS)["kind"])
-
 
 def decode_problem(table: Table, *, horizon: int, seed: int) -> Problem:
     """The problem that the entries `world`, `delay`, `corruption` and `contexts` of a table describe."""

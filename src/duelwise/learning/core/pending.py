@@ -16,7 +16,6 @@ from duelwise.learning.core.jit import also_compiled, compiled
 from duelwise.types import AnyArray, Array, IntArray, Snapshot
 
 DONE, SERVED, OBSERVED = 0, 1, 2  # states of a duel; observed when all of y is known or imputed
-SECOND_WON, TIE, FIRST_WON = 0, 1, 2  # the three outcomes, twice 0, ½ and 1
 FREE = -1
 LOOK_BACK = 1024  # rounds in which an unanswered pair is looked for
 SLOTS, SPAN = 8, 64  # to begin with; both double when they are full
