@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, repeat
 from struct import Struct
 from typing import Any
 
@@ -19,7 +18,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 Kind = sa.types.TypeEngine[Any]
 
-_HEAD = Struct("!iIIii")  # dimensions, flags (nulls), type of the elements, how many, the first index
+_HEAD = "!iIIii"  # dimensions, flags (nulls), type of the elements, how many, the first index
 _LENGTH = Struct("!i")
 _NULL = _LENGTH.pack(-1)
 _NUMBERS: dict[type[Kind], tuple[int, int, str]] = {  # type, bytes, layout with the length before the number
@@ -29,37 +28,55 @@ _NUMBERS: dict[type[Kind], tuple[int, int, str]] = {  # type, bytes, layout with
     sa.Double: (701, 8, "id"),
 }
 _TEXTS: dict[type[Kind], int] = {sa.LargeBinary: 17, sa.Text: 25, sa.String: 1043}
+_OFTEN_ALIKE = sa.Integer, sa.Boolean  # types of columns that have few different values
 
 
 def written(kind: Kind, values: Sequence[Any]) -> bytes:
     """The values of one column, some of which may be None."""
     exact, count = type(kind), len(values)
-    is_number = exact in _NUMBERS
-    id = _NUMBERS[exact][0] if is_number else _TEXTS[exact]
-    head = _HEAD.pack(1, 1, id, count, 1)
-    nulls = values.count(None)
-    if nulls == count:
-        return head + _NULL * count
-    write = _numbers if is_number else _texts
-    if not nulls:
-        return head + write(exact, values)
-    return head + b"".join(_NULL if value is None else write(exact, (value,)) for value in values)
+    if exact in _OFTEN_ALIKE:
+        return _written_before(exact, tuple(values))
+    if values[0] is None and values.count(None) == count:
+        return _nulls(exact, count)
+    return _written(exact, values)
 
 
-def _numbers(kind: type[Kind], values: Sequence[Any]) -> bytes:
-    _, length, layout = _NUMBERS[kind]
-    return _many(layout, len(values)).pack(*chain.from_iterable(zip(repeat(length), values)))
+def _written(kind: type[Kind], values: Sequence[Any]) -> bytes:
+    count = len(values)
+    if None in values:
+        return _head(kind, count) + b"".join(_element(kind, value) for value in values)
+    if kind in _NUMBERS:
+        id, length, layout = _NUMBERS[kind]
+        numbers = [length] * (2 * count)
+        numbers[1::2] = values
+        return _many(layout, count).pack(1, 1, id, count, 1, *numbers)
+    parts = [_head(kind, count)]
+    for text in values if kind is sa.LargeBinary else map(str.encode, values):
+        parts += _LENGTH.pack(len(text)), text
+    return b"".join(parts)
 
 
-def _texts(kind: type[Kind], values: Sequence[Any]) -> bytes:
-    texts: Sequence[bytes] = values if kind is sa.LargeBinary else list(map(str.encode, values))
-    lengths = map(_LENGTH.pack, map(len, texts))
-    return b"".join(chain.from_iterable(zip(lengths, texts, strict=True)))
+_written_before = lru_cache(maxsize=1024)(_written)
 
 
 @lru_cache(maxsize=1024)
 def _many(layout: str, count: int) -> Struct:
-    return Struct("!" + layout * count)
+    return Struct(_HEAD + layout * count)
+
+
+@lru_cache(maxsize=1024)
+def _head(kind: type[Kind], count: int) -> bytes:
+    id = _NUMBERS[kind][0] if kind in _NUMBERS else _TEXTS[kind]
+    return _many("", 0).pack(1, 1, id, count, 1)
+
+
+@lru_cache(maxsize=1024)
+def _nulls(kind: type[Kind], count: int) -> bytes:
+    return _head(kind, count) + _NULL * count
+
+
+def _element(kind: type[Kind], value: object) -> bytes:
+    return _NULL if value is None else _written(kind, (value,))[_many("", 0).size :]
 
 
 def each_of(kinds: Mapping[str, Kind]) -> sa.TableValuedAlias:
