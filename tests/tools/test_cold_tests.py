@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tools.cold_tests import names, seconds
+import pytest
+from tools.cold_tests import Taken, names, options, taken, told
 
 
 def test_a_checkout_of_three_tests(tmp_path: Path) -> None:
@@ -21,6 +22,24 @@ def test_a_checkout_of_three_tests(tmp_path: Path) -> None:
     )
     shared = names(tmp_path)
     assert shared == ["tests/test_both.py::test_it[plain]"]
-    used, told = seconds(tmp_path, shared)
-    assert used > 0.0
-    assert told.startswith("1 passed")
+    (tmp_path / "Makefile").write_text("test: ready\n\tpython -m pytest -n 1 --dist load  # one\n")
+    assert options(tmp_path) == ["-n", "1", "--dist", "load"]
+    run = taken(tmp_path, shared)
+    assert min(run.processor, run.clock) > 0.0
+    assert run.told.startswith("1 passed")
+
+
+def test_a_checkout_that_runs_no_tests_is_named(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("test:\n\techo none\ncheck:\n\tpython -m pytest\n")
+    with pytest.raises(SystemExit, match=r"Makefile has no target `test`"):
+        options(tmp_path)
+
+
+def test_the_ratio_is_taken_turn_by_turn() -> None:
+    here, there = (
+        [Taken(9.0, 20.0, ""), Taken(30.0, 40.0, "")],
+        [Taken(10.0, 10.0, ""), Taken(20.0, 80.0, "")],
+    )
+    text = told(7, here, there)
+    assert "| by the clock | 20 | 15 | 1.20 (0.90 to 1.50) |" in text
+    assert "| processor time | 30 | 45 | 1.25 (0.50 to 2.00) |" in text
