@@ -18,7 +18,9 @@ page is made of those texts by `python -m tools.commands_page`.
 
 A command that goes wrong says so in one message, which names the value, what was expected and what to do, and
 ends with code 2; nothing is changed then. Ctrl-C ends it within two seconds with code 130, and says what is
-kept. `--quiet` prints nothing but errors. `--json -` prints JSON and nothing else, for a program to read.
+kept. `--quiet` prints nothing but errors. For a program to read, `--json FILE` writes everything to a file,
+and `--json -` prints it and nothing else; commands about a stream's answers have a plain `--json`, which
+prints JSON instead of a table.
 
 `duelwise --install-completion` teaches your shell (bash, zsh, fish, PowerShell) the commands, options and
 names.

@@ -17,7 +17,20 @@ if TYPE_CHECKING:
     from duelwise.lab.worlds.linear import LinearWorld
     from duelwise.learning.learned import Learner
     from duelwise.learning.learner import DuelingLearner
-    from duelwise.learning.recipes import RECIPES, colstim, max_inp, max_pair_ucb, rcdb, rcdp_ucb, recipe
+    from duelwise.learning.recipes import (
+        RECIPES,
+        colstim,
+        feel_good,
+        live,
+        max_inp,
+        max_pair_ucb,
+        rcdb,
+        rcdp_ucb,
+        recipe,
+        steady,
+        thompson,
+        vacdb,
+    )
     from duelwise.stream import DecisionStream
     from duelwise.types import Contexts, Duel, Votes
 
@@ -36,6 +49,8 @@ __all__ = [
     "Trajectory",
     "Votes",
     "colstim",
+    "feel_good",
+    "live",
     "max_inp",
     "max_pair_ucb",
     "play",
@@ -43,6 +58,9 @@ __all__ = [
     "rcdp_ucb",
     "recipe",
     "simulate",
+    "steady",
+    "thompson",
+    "vacdb",
 ]
 
 _HOMES = {
@@ -53,10 +71,13 @@ _HOMES = {
     "lab.worlds.linear": ("LinearWorld",),
     "learning.learned": ("Learner",),
     "learning.learner": ("DuelingLearner",),
-    "learning.recipes": ("RECIPES", "colstim", "max_inp", "max_pair_ucb", "rcdb", "rcdp_ucb", "recipe"),
+    "learning.recipes": (
+        "RECIPES", "colstim", "feel_good", "live", "max_inp", "max_pair_ucb", "rcdb", "rcdp_ucb", "recipe",
+        "steady", "thompson", "vacdb",
+    ),
     "stream": ("DecisionStream",),
     "types": ("Contexts", "Duel", "Votes"),
-}
+}  # fmt: skip
 _MODULE_OF = {name: f"duelwise.{module}" for module, names in _HOMES.items() for name in names}
 
 

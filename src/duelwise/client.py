@@ -49,6 +49,8 @@ ERRORS: dict[str, type[errors.DuelwiseError]] = {
     "too-many-requests": errors.TooManyRequests,
     "broken-stream": errors.BrokenStream,
     "read-only": errors.ReadOnly,
+    "damaged": errors.Damaged,
+    "folding": errors.Folding,
     "storage-failure": errors.StorageFailure,
 }
 RETRIES = 4  # with the waits below, about three seconds in all
@@ -148,6 +150,9 @@ class Client:
 
     def request(self, method: str, path: str, body: Mapping[str, JSON] | None = None) -> dict[str, JSON]:
         """One request, sent again while that may help."""
+        return cast("dict[str, JSON]", self._answer(method, path, body).json())
+
+    def _answer(self, method: str, path: str, body: Mapping[str, JSON] | None = None) -> httpx.Response:
         for attempt in range(self._retries + 1):
             wanted = 0.0  # seconds that the service asks to be left alone
             try:
@@ -157,7 +162,7 @@ class Client:
                     raise self._no_answer(error) from error
             else:
                 if response.is_success:
-                    return cast("dict[str, JSON]", response.json())
+                    return response
                 if attempt == self._retries or not _may_pass(response):
                     raise error_of(response)
                 wanted = _retry_after(response)
@@ -166,16 +171,10 @@ class Client:
 
     def content(self, path: str) -> bytes:
         """The bytes of a file."""
-        try:
-            response = self._http.get(path)
-        except httpx.TransportError as error:
-            raise self._no_answer(error) from error
-        if not response.is_success:
-            raise error_of(response)
-        return response.content
+        return self._answer("GET", path).content
 
     def lines(self, path: str) -> Iterator[str]:
-        """The lines of a long answer, as they arrive."""
+        """The lines of a long answer, as they arrive; it is not asked for again."""
         try:
             with self._http.stream("GET", path) as response:
                 if not response.is_success:

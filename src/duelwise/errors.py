@@ -67,9 +67,9 @@ class StorageFailure(DuelwiseError, OSError):
 
 
 class Damaged(DuelwiseError):
-    """A stored record fails its checksum or is missing; `seq` is its number."""
+    """A stored record fails its checksum or is missing; `seq` is its number, 0 where that is not known."""
 
-    def __init__(self, message: str, *, seq: int) -> None:
+    def __init__(self, message: str, *, seq: int = 0) -> None:
         super().__init__(message)
         self.seq = seq
 
@@ -81,7 +81,7 @@ class TicketDamaged(StorageFailure):
 class Folding(DuelwiseError):
     """The stream's log is being folded again; it serves when that is done. `done` is the share so far."""
 
-    def __init__(self, message: str, *, done: float) -> None:
+    def __init__(self, message: str, *, done: float = 0.0) -> None:
         super().__init__(message)
         self.done = done
 

@@ -26,6 +26,11 @@ def generator(seed: int, purpose: str, run: int, block: int = ONCE) -> np.random
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
 
 
+def uniforms(generator: np.random.Generator, rounds: int) -> AnyArray:
+    """(rounds,) uniform on [0, 1)."""
+    return generator.random(rounds)
+
+
 class RoundDraws:
     """The same kind of draw for every round, for several runs at once.
 

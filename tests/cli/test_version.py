@@ -21,6 +21,11 @@ def test_every_public_name_is_there_and_no_other() -> None:
     assert not hasattr(duelwise, "no_such_name")
 
 
+def test_every_recipe_is_at_hand() -> None:
+    at_hand = {name: getattr(duelwise, name.replace("-", "_"), None) for name in duelwise.RECIPES}
+    assert at_hand == duelwise.RECIPES
+
+
 def test_a_client_needs_no_compiler() -> None:
     code = "import sys, duelwise.client; print('numba' in sys.modules, 'numpy' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -70,7 +70,7 @@ PYTHON: list[tuple[str, Callable[[], object], str, str]] = [
     ("recipe", lambda: recipe("rcdp"), "'rcdp'", "rcdp-ucb"),
     ("option", lambda: _recipe(widht=1), "'widht'", "exploration_width"),
     ("estimator", lambda: rcdp_ucb(context_dim=2, estimate="mle"), "'mle'", "full-mle"),
-    ("context_dim", lambda: rcdp_ucb(context_dim=0), "0", "context_dim ≥ 1"),
+    ("context_dim", lambda: rcdp_ucb(context_dim=0), "0", "at least 1"),
     ("mapping", lambda: LinearWorld(mapping="absolut"), "'absolut'", "abs"),
     ("arms", lambda: LinearWorld(arms=1), "arms is 1", "at least 2"),
     ("published seed", lambda: LinearWorld(seed=42950, parameters="published"), "42950", "at most"),

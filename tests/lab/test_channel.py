@@ -1,5 +1,6 @@
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from duelwise import LinearWorld, Trajectory, play, rcdb, simulate
 from duelwise.errors import InvalidInput
 from duelwise.lab.play.channel import Channel
 from duelwise.lab.play.corruptions import (
@@ -224,6 +226,29 @@ def test_random_delays_follow_their_laws() -> None:
     np.testing.assert_array_equal(drawn(GaussianDelay(mean=5, std=0), runs=2, rounds=9), 5)
 
 
+NEVER = [
+    ConstantDelay(rounds=sys.maxsize), GeometricDelay(mean=1e17), GeometricDelay(mean=1e308),
+    GaussianDelay(mean=1e308, std=0.0), ParetoDelay(mean=1e308, shape=50.0), TogetherDelay(size=sys.maxsize),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("loop", [play, simulate])
+@pytest.mark.parametrize("delay", NEVER, ids=repr)
+def test_a_vote_that_never_comes_never_comes(delay: DelayModel, loop: Callable[..., Trajectory]) -> None:
+    """The sum of such delays is no budget that runs out, after which votes would come at once."""
+    scenario = LinearWorld(runs=2, context_dim=2, arms=3).with_delay(delay)
+    assert loop(rcdb(runs=2, context_dim=2), scenario, horizon=40).told.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("loop", [play, simulate])
+def test_the_largest_budgets_are_never_spent(loop: Callable[..., Trajectory]) -> None:
+    scenario = LinearWorld(runs=2, context_dim=2, arms=3).with_delay(StrategicDelay(budget=sys.maxsize))
+    lied = scenario.with_corruption(StrategicCorruption(budget=sys.maxsize))
+    played = loop(rcdb(runs=2, context_dim=2), lied, horizon=40)
+    assert played.delay_spent.min() > 2**31
+    assert played.flips_spent.min() > 5
+
+
 def test_repeated_runs_meet_the_same_delays() -> None:
     started = GaussianDelay(mean=50, std=30).start(runs=[3, 0, 3], seed=1)
     delays = np.stack(
@@ -282,6 +307,12 @@ def test_nonsense_from_a_users_own_adversary_changes_nothing(wrong: Greedy) -> N
     [
         (StrategicDelay, {"budget": -1}),
         (StrategicDelay, {"budget": 2.5}),
+        (StrategicDelay, {"budget": 2**70}),
+        (StrategicCorruption, {"budget": 2**70}),
+        (LateCorruption, {"budget": 1, "start_round": 2**70}),
+        (ConstantDelay, {"rounds": 99999999999999999999}),
+        (TogetherDelay, {"size": 2**70}),
+        (BlindPhase, {"budget": 2**70}),
         (BlindPhase, {"budget": -1}),
         (ConstantDelay, {"rounds": -1}),
         (GaussianDelay, {"mean": float("nan"), "std": 1.0}),

@@ -115,10 +115,11 @@ def test_every_delay(delay: str) -> None:
     assert_same("rcdp-ucb", scenario(delay=delay))
 
 
-def test_contexts_that_are_late_and_never_whole() -> None:
+@pytest.mark.parametrize("name", ["rcdp-ucb", "steady"])
+def test_contexts_that_are_late_and_never_whole(name: str) -> None:
     delay = delays.GaussianDelay(mean=8, std=8)
     late = LateContexts(delay=delay, missing_sides=0.1, missing_values=0.2, deadline=12)
-    assert_same("rcdp-ucb", scenario(mapping="sinusoidal").with_contexts(late))
+    assert_same(name, scenario(mapping="sinusoidal").with_contexts(late))
 
 
 @pytest.mark.parametrize("corruption", CORRUPTIONS)
@@ -150,6 +151,11 @@ def test_a_learner_that_ignores_post_serving_context() -> None:
     plain, fast = (rcdp_ucb(runs=3, context_dim=4, seed=3) for _ in range(2))
     expected, got = simulate(plain, played, horizon=HORIZON), rollout(fast, played, horizon=HORIZON)
     np.testing.assert_array_equal(got.arms, expected.arms)
+
+
+def test_a_model_of_contexts_that_there_are_none_of() -> None:
+    """φ̂ is named, and nothing is to be foreseen."""
+    assert_same("rcdp-ucb", scenario(), post_serving="ridge")
 
 
 @pytest.mark.parametrize("width", ["theory", "data"])

@@ -60,6 +60,17 @@ def test_only_rcdp_ucb_sees_what_comes_after_serving_in_pre_serving(tmp_path: Pa
     assert same == {name: name == "rcdp-ucb" for name in PAPER_FIVE}
 
 
+@pytest.mark.parametrize(
+    ("task", "learners"),
+    [("linear", []), ("post-serving", ["rcdb", "live", "thompson"]), ("pre-serving", [])],
+)
+def test_who_learns_in_a_task(task: str, learners: list[str]) -> None:
+    """A method that is not the paper's is denied y only where all but RCDP-UCB are."""
+    contest = Contest(task=task, mapping="abs", delay=NoDelay(), methods=("rcdb", "live", "thompson"))
+    settled = contest.settled(lambda cell: np.zeros(1))
+    assert [method.name for method in settled if method.post_serving != "none"] == learners
+
+
 def test_fair_tunes_and_says_what_it_chose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from duelwise.lab.paper import protocols
 

@@ -16,6 +16,7 @@ from duelwise.lab.cells.problem import Problem, Synthetic
 from duelwise.lab.play.corruptions import LateCorruption, RandomCorruption, StrategicCorruption
 from duelwise.lab.play.delays import GaussianDelay, NoDelay, ParetoDelay, StrategicDelay
 from duelwise.lab.worlds.labelled import Labelled
+from duelwise.learning.recipes import RECIPES
 
 worlds = st.one_of(
     st.builds(
@@ -121,6 +122,23 @@ def test_a_file_describes_an_experiment() -> None:
         ("[method.rcdp-ucb]", "[method.colstim]", "colstim"),
         ("exploration_width = 0.5", 'geometry = "flat"', "method.rcdp-ucb.geometry is 'flat'.*served"),
         ('methods = ["rcdp-ucb", "rcdb"]', 'methods = "rcdp-ucb"', "experiment.methods.*list"),
+        ("[delay]", "[dely]", "'dely'. Did you mean 'delay'"),
+        ('methods = ["rcdp-ucb", "rcdb"]', "methods = []", r"methods is \[\].*at least one"),
+        (
+            'methods = ["rcdp-ucb", "rcdb"]',
+            'methods = ["rcdp-ucb", "rcdp-ucb"]',
+            "Expected different methods",
+        ),
+        ("exploration_width = 0.5", "corruption_budget = -3", "method.rcdp-ucb.*corruption_budget is -3"),
+        ("exploration_width = 0.5", "corruption_budget = nan", "method.rcdp-ucb.*corruption_budget is nan"),
+        ("exploration_width = 0.5", "delay = inf", "method.rcdp-ucb.*delay is inf"),
+        ("exploration_width = 0.5", 'delay = "Unknown"', "method.rcdp-ucb.delay is 'Unknown'"),
+        (
+            'kind = "stochastic"\nmean = 5\nstd = 2',
+            'kind = "constant"\nrounds = 99999999999999999999',
+            "In delay: rounds is 99999999999999999999. .* at most",
+        ),
+        ('serving = ["rcdp-ucb"]', 'serving = ["colstim"]', "learners_of_post_serving called 'colstim'"),
     ],
 )
 def test_errors_name_the_key(old: str, new: str, said: str) -> None:
@@ -135,6 +153,17 @@ def test_a_file_that_says_only_its_world_is_played_at_the_papers_size() -> None:
     assert [(method.name, method.post_serving) for method in experiment.methods] == [
         (name, "spline") for name in PAPER_FIVE
     ]
+
+
+@pytest.mark.parametrize(("mapping", "others"), [("abs", "ridge"), ("none", "none")])
+def test_all_methods_learn_what_comes_after_serving(mapping: str, others: str) -> None:
+    """Where nothing comes, the texts of cells, and so their keys, are what they were."""
+    world = f'[world]\nkind = "synthetic"\nmapping = "{mapping}"'
+    names = ["rcdb", *(name for name in RECIPES if name not in PAPER_FIVE)]
+    experiment = decode_experiment(tomllib.loads(f'methods = {names}\npost_serving = "ridge"\n{world}'))
+    assert {method.name: method.post_serving for method in experiment.methods} == {
+        name: "ridge" if name == "rcdb" else others for name in names
+    }
 
 
 def test_a_world_is_needed() -> None:

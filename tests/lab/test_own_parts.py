@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypedDict, Unpack
+from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import pytest
@@ -15,6 +15,8 @@ from examples.own_model import Mean
 from examples.own_rule import TopTwo
 
 from duelwise import LinearWorld, Scenario, Trajectory, play, simulate
+from duelwise.errors import InvalidInput
+from duelwise.lab.play.adversary import Sent, delays_over_runs, wanted_delay
 from duelwise.lab.play.compiled_loop import is_compiled
 from duelwise.lab.play.corruptions import CorruptionModel, StrategicCorruption
 from duelwise.lab.play.delays import DelayModel, StrategicDelay
@@ -25,7 +27,7 @@ from duelwise.learning.estimation import Estimator, FullMLE, KernelEstimate, One
 from duelwise.learning.estimation.full_mle import History, MaximumLikelihood
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.post_serving import KernelModel, PostServing, Spline
-from duelwise.learning.selection import LeaderChallenger, Selection, View
+from duelwise.learning.selection import Distrust, LeaderChallenger, Selection, View
 from duelwise.learning.weighting import ServedLeverage, Weighting
 from duelwise.learning.weighting.weights import Weights
 from duelwise.learning.widths import ConstantWidth, Width
@@ -83,6 +85,13 @@ def assert_equal(one: Trajectory, other: Trajectory) -> None:
 class Shy(LeaderChallenger):
     def pairs(self, view: View) -> IntArray:
         return np.tile([0, 1], (len(view.z), 1))
+
+
+class Swapped:
+    """No subclass, no kernel."""
+
+    def pairs(self, view: View) -> IntArray:
+        return LeaderChallenger().pairs(view)[:, ::-1].copy()
 
 
 class Silent(StrategicCorruption):
@@ -150,6 +159,8 @@ class Contrary(DuelingLearner):
 
 OVERRIDES = {
     "Selection.pairs": (lambda: made(select=Shy()), hard),
+    "Selection.pairs after distrust": (lambda: made(select=Distrust(votes=5, then=Shy())), hard),
+    "Selection.pairs of no kernel": (lambda: made(select=Distrust(votes=5, then=Swapped())), hard),
     "Estimate.learn": (lambda: made(estimate=StubbornMLE()), hard),
     "PostServingModel.predict": (lambda: made(post_serving=BlankSpline()), hard),
     "Width.at": (lambda: made(width=Bold(value=0.5)), hard),
@@ -233,6 +244,43 @@ def test_a_part_of_ones_own_with_and_without_its_kernel(part: str) -> None:
     )
     assert_equal(compiled, plain)
     assert_same_state(fast.snapshot(), slow.snapshot())
+
+
+class Early(NamedTuple):
+    """Votes of this round and later ones shall come before they were given."""
+
+    since: int
+
+
+@kernel(wanted_delay, Early)
+def before_it_was_given(state: Early, at: int, r: int, sent: Sent) -> int:
+    return -5 if r == 1 and at >= state.since else 1
+
+
+@dataclass(frozen=True)
+class Prophets:
+    budget: int = 100
+
+    def start(self, *, runs: Sequence[int], seed: int) -> Prophets:
+        return self
+
+    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
+        return delays_over_runs(self.compiled(t, len(utility)), 0, served, utility)
+
+    def compiled(self, begin: int, runs: int) -> Early:
+        return Early(max(0, 20 - begin))
+
+
+@pytest.mark.parametrize("horizon", [30, HORIZON])
+def test_a_negative_delay_is_refused_by_both_loops(horizon: int) -> None:
+    scenario = hard(delay=Prophets())
+    assert is_compiled(made(), scenario)
+    said: list[str] = []
+    for loop in (play, simulate):
+        with pytest.raises(InvalidInput, match="negative delay in round 20") as refused:
+            loop(made(), scenario, horizon=horizon)
+        said.append(str(refused.value))
+    assert said[0] == said[1]
 
 
 def test_a_state_without_a_kernel_is_named() -> None:

@@ -17,7 +17,7 @@ from duelwise.lab.play.delays import BlindPhase, StrategicDelay
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.estimation import FullMLE, OnePass, OneStep
 from duelwise.learning.learner import DuelingLearner
-from duelwise.learning.post_serving import NoPostServing
+from duelwise.learning.post_serving import Neural, NoPostServing
 from duelwise.learning.recipes import PAPER_FIVE, RECIPES, Options, rcdp_ucb, recipe
 from duelwise.learning.selection import View
 from duelwise.learning.weighting import Uniform
@@ -179,6 +179,34 @@ def test_foreign_snapshots(learner: DuelingLearner) -> None:
             learner.restore(other.snapshot())
 
 
+def test_snapshots_of_other_parts() -> None:
+    """Names alike, shapes not: nothing is written before all shapes were looked at."""
+    for own, other, name in [
+        ("ridge", "spline", "inverse"),
+        (Neural(hidden=4), Neural(hidden=5), "parameters"),
+    ]:
+        learner, foreign = (
+            rcdp_ucb(runs=2, context_dim=3, post_dim=2, post_serving=model) for model in (own, other)
+        )
+        for made in (learner, foreign):
+            live(made, Life([0, 1], candidates=4, context_dim=3, post_dim=2), rounds=30)
+        with refused(learner, InvalidInput, f"post_serving.{name} .* Nothing was changed"):
+            learner.restore(foreign.snapshot())
+
+
+def test_a_part_that_refuses_its_snapshot_leaves_the_learner_as_it_was(learner: DuelingLearner) -> None:
+    wrong = {**learner.snapshot(), "pending.count": np.array([1, 10**6])}
+    with refused(learner, InvalidInput, "does not fit this learner's parts.*Nothing was changed"):
+        learner.restore(wrong)
+
+
+def test_sizes_may_be_numpys() -> None:
+    sizes: dict[str, Any] = {"runs": np.int64(3), "context_dim": np.int32(2), "seed": np.int64(1)}
+    made = rcdp_ucb(**sizes)
+    assert made.theta.shape == (3, 2)
+    assert rcdp_ucb(runs=cast("Any", np.array([4, 7])), context_dim=2).noise.numbers == (4, 7)
+
+
 def told(**wrong: Any) -> DuelingLearner:
     """What no type checker would let pass."""
     return rcdp_ucb(context_dim=2, **wrong)
@@ -217,8 +245,25 @@ SETTINGS: list[tuple[Callable[[], object], str]] = [
         lambda: rcdp_ucb(context_dim=2, exploration_width="data", corruption_budget=-1),
         "corruption_budget is -1",
     ),
-    (lambda: rcdp_ucb(context_dim=0), "expected at least one run, context_dim ≥ 1"),
-    (lambda: rcdp_ucb(context_dim=2, runs=0), "expected at least one run"),
+    (lambda: told(corruption_budget="Unknown"), "corruption_budget is 'Unknown'. .* or 'unknown'"),
+    (lambda: told(corruption_budget=math.nan), "corruption_budget is nan"),
+    (lambda: told(corruption_budget=-5), "corruption_budget is -5"),
+    (lambda: told(delay="unkown"), "delay is 'unkown'"),
+    (lambda: told(delay=math.inf), "delay is inf"),
+    (lambda: cast("Any", rcdp_ucb)(post_dim=2), "context_dim is missing; given: post_dim. Expected how many"),
+    (lambda: cast("Any", recipe("live"))(), "context_dim is missing"),
+    (lambda: rcdp_ucb(context_dim=0), "context_dim is 0. Expected a whole number of at least 1"),
+    (lambda: rcdp_ucb(context_dim=cast("Any", 2.5)), "context_dim is 2.5"),
+    (lambda: rcdp_ucb(context_dim=cast("Any", "2")), "context_dim is '2'"),
+    (lambda: rcdp_ucb(context_dim=2, post_dim=-1), "post_dim is -1"),
+    (lambda: rcdp_ucb(context_dim=2, runs=0), "runs is 0. Expected a whole number of at least 1"),
+    (lambda: told(runs=2.0), "runs is 2.0"),
+    (lambda: rcdp_ucb(context_dim=2, runs=[]), "runs is empty"),
+    (lambda: rcdp_ucb(context_dim=2, runs=[0, -1]), "run number is -1"),
+    (lambda: rcdp_ucb(context_dim=2, seed=-1), "seed is -1"),
+    (lambda: told(seed="a"), "seed is 'a'"),
+    (lambda: rcdp_ucb(context_dim=2, side_columns=3), "side_columns is 3. .* at most 2"),
+    (lambda: told(estimate=FullMLE), "estimate is <class .* such as FullMLE"),
     (lambda: rcdp_ucb(context_dim=2, clip=-0.1), "clip is -0.1; it must be positive"),
     (lambda: rcdp_ucb(context_dim=2, regularisation=0.0), "regularisation is 0.0; .* positive and finite"),
     (lambda: rcdp_ucb(context_dim=2, curvature=math.inf), "curvature is inf; .* positive and finite"),

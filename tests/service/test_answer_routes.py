@@ -97,6 +97,9 @@ def test_items_are_listed_changed_and_withdrawn(http: httpx.Client, path: str) -
         ("GET", "votes?format=xml", None, 422),
         ("GET", "votes?fromat=csv", None, 422),
         ("GET", "items?limit=none", None, 422),
+        ("GET", "items?limit=0000000019999999", None, 422),
+        ("GET", "items?limit=" + 5000 * "1", None, 422),
+        ("POST", "rank", {"ids": ["i1", "i1"]}, 422),
         ("POST", "raters/hold", {"source": ""}, 422),
     ],
 )

@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from duelwise import errors
-from duelwise.client import JSON, Candidate, Client, Duel
+from duelwise.client import JSON, Candidate, Client, Duel, error_of
+from duelwise.service.problems import KINDS
 from in_process import candidates
 from known import inside
 
@@ -82,6 +83,21 @@ def test_an_ask_without_an_answer_is_repeated_under_the_same_event_id() -> None:
     assert len(set(seen)) == 1
     assert len(waits) == 2
     assert waits[0] < waits[1] * 3
+
+
+def test_every_refusal_of_the_service_has_its_error() -> None:
+    for kind, told in KINDS.items():
+        answer = httpx.Response(
+            told.status, json={"type": f"urn:duelwise:problem:{told.name}", "detail": "why"}
+        )
+        assert type(error_of(answer)) is kind
+
+
+def test_a_file_is_asked_for_again() -> None:
+    answers = iter([httpx.Response(503, json={"detail": "busy"}), httpx.Response(200, content=b"a,b")])
+    waits: list[float] = []
+    assert remote(lambda _: next(answers), waits).stream("meals").votes() == b"a,b"
+    assert len(waits) == 1
 
 
 def test_what_no_waiting_cures_is_not_repeated() -> None:

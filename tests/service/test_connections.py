@@ -80,6 +80,9 @@ class Wire:
     def is_closing(self) -> bool:
         return self.aborted
 
+    def pause_reading(self) -> None:
+        pass
+
     def resume_reading(self) -> None:
         pass
 
@@ -181,6 +184,47 @@ def test_a_long_body_is_no_long_header(room: Room) -> None:
     one.data_received(HEAD.replace(b"Length: 2", b"Length: 200000"))
     one.data_received(b"a" * 100_000)
     assert not wire.aborted
+
+
+H2C = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAABAAM\r\n\r\n"
+ASKS_FOR_HTTP_2 = HEAD[:-2] + H2C  # as Java's client does by default
+
+
+@pytest.mark.parametrize(
+    "packets",
+    {
+        "whole": [ASKS_FOR_HTTP_2 + b"hi"],
+        "the body by itself": [ASKS_FOR_HTTP_2, b"hi"],
+        "byte by byte": [bytes([byte]) for byte in ASKS_FOR_HTTP_2 + b"hi"],
+        "in chunks": [
+            ASKS_FOR_HTTP_2.replace(b"Content-Length: 2", b"Transfer-Encoding: chunked"),
+            b"1\r\nh\r\n1\r\ni\r\n0\r\n\r\n",
+        ],
+    }.items(),
+    ids=lambda item: item[0],
+)
+def test_an_upgrade_that_is_not_offered_is_ignored(room: Room, packets: tuple[str, list[bytes]]) -> None:
+    one, wire = room.connect()
+    for packet in packets[1]:
+        one.data_received(packet)
+    assert one.due == float("inf")
+    room.answer()
+    one.data_received(HEAD + b"ho")
+    room.answer()
+    first, second = wire.written.split(b"HTTP/1.1 200 OK")[1:]
+    assert first.endswith(b"\r\n\r\nPOST /echo a=b hi")
+    assert second.endswith(b"\r\n\r\nPOST /echo a=b ho")
+    assert not wire.aborted
+
+
+def test_upgrades_that_come_behind_one_another_are_all_ignored(room: Room) -> None:
+    """Three requests in one packet, of which the second has no body."""
+    one, wire = room.connect()
+    second = b"GET /echo HTTP/1.1\r\nHost: here\r\n" + H2C
+    one.data_received(ASKS_FOR_HTTP_2 + b"hi" + second + ASKS_FOR_HTTP_2 + b"ho")
+    room.answer()
+    said = [answer.split(b"\r\n\r\n")[1] for answer in wire.written.split(b"HTTP/1.1 200 OK")[1:]]
+    assert said == [b"POST /echo a=b hi", b"GET /echo  ", b"POST /echo a=b ho"]
 
 
 def test_at_the_cap_the_one_waited_for_longest_makes_room(

@@ -17,7 +17,7 @@ from duelwise.storage import Store
 
 def store(*settings: str) -> Store:
     rows = [SimpleNamespace(settings=text) for text in settings]
-    return cast("Store", SimpleNamespace(streams=lambda: rows))
+    return cast("Store", SimpleNamespace(streams=lambda: rows, count=lambda: len(rows)))
 
 
 @pytest.fixture

@@ -118,7 +118,7 @@ def test_alive_and_ready_are_two_questions(
 
     hang = threading.Event()
     monkeypatch.setattr("duelwise.service.readiness.DEADLINE", 0.1)
-    monkeypatch.setattr(Store, "streams", lambda _: hang.wait(30))
+    monkeypatch.setattr(Store, "count", lambda _: hang.wait(30))
     assert http.get("/readyz").status_code == 503
     assert http.get("/healthz").json()["status"] == "ok"
     hang.set()

@@ -32,10 +32,10 @@ def test_tickets_that_waited_too_long_are_found_by_their_index(query: Prepared, 
     """Every process looks once a minute, on its event loop: not at every ticket that there ever was."""
     with closing(open_store(f"sqlite:///{tmp_path}/duels.db")) as store:
         sender = store.quick()
-        plan = sender.send("EXPLAIN QUERY PLAN " + query._text(sender), (1, 2.0, 3)).fetchall()
-        assert [row[3] for row in plan] == [
-            "SEARCH tickets USING INDEX tickets_open (stream_id=? AND asked_at<?)"
-        ]
+        plan = sender.send("EXPLAIN QUERY PLAN " + query._text(sender), (1, 2.0, 0.0, -1, 3)).fetchall()
+        assert plan[0][3] == (
+            "SEARCH tickets USING INDEX tickets_open (stream_id=? AND (asked_at,round)>(?,?) AND asked_at<?)"
+        )
 
 
 @pytest.mark.long

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 
 from duelwise.errors import InvalidInput, UnknownItem
 from duelwise.stream import StreamSettings
-from duelwise.stream.catalogue import ROOM, Catalogue, check_ids, check_offer
+from duelwise.stream.catalogue import ROOM, Catalogue, Offered
 from duelwise.stream.events import ItemsPut, ItemsWithdrawn
 
 
@@ -36,6 +38,7 @@ def test_items_are_read_page_by_page(catalogue: Catalogue) -> None:
     assert ids(catalogue, after="d") == []
     assert ids(catalogue, after="gone") == []
     assert ids(catalogue, group="g", after="a") == ["b"]
+    assert ids(catalogue, group="g", after="c") == []  # which is in another group
 
 
 def test_an_item_is_what_was_put_last(catalogue: Catalogue) -> None:
@@ -79,9 +82,24 @@ def test_room_grows_with_the_items(count: int) -> None:
 
 
 def test_a_duel_needs_two_items_each_named_once(catalogue: Catalogue) -> None:
-    check_offer(catalogue.some(["a", "b"]))
+    assert list(catalogue.offered(ids=["a", "b"], group=None).ids) == ["a", "b"]
     with pytest.raises(InvalidInput, match="There are 1 items"):
-        check_offer(catalogue.some(["a"]))
-    check_ids(["a", "b"])
+        catalogue.offered(ids=["a"], group=None)
     with pytest.raises(InvalidInput, match="'b' is named twice"):
-        check_ids(["a", "b", "c", "b"])
+        catalogue.offered(ids=["a", "b", "c", "b"], group=None)
+
+
+def test_a_look_that_a_change_overtakes_is_not_kept(
+    catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = Catalogue._columns
+
+    def overtaken(looked: Catalogue, rows: Mapping[str, int]) -> Offered:
+        found = columns(looked, rows)
+        monkeypatch.undo()
+        looked.take(ItemsPut(["e"], np.zeros((1, 2))))
+        return found
+
+    monkeypatch.setattr(Catalogue, "_columns", overtaken)
+    assert catalogue.whole().ids == ["a", "b", "c", "d"]
+    assert catalogue.whole().ids == ["a", "b", "c", "d", "e"]

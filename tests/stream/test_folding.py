@@ -203,6 +203,17 @@ def test_a_source_is_taken_out_by_one_rebuild(
     other.close()
 
 
+def test_votes_of_a_source_are_counted_and_names_are_told_apart_by_case(
+    store: Store, clock: Clock, rng: Generator
+) -> None:
+    with DecisionStream.create(store, "meals", SETTINGS, clock=clock) as stream:
+        many = stream.ask(candidates(rng), votes_wanted=3).ticket
+        for source in ("Ann", "bob"):
+            stream.tell(many, "left", source=source)
+        assert stream.retract_source("ann") == 0
+        assert stream.retract_source("Ann") == 1
+
+
 def test_a_retraction_that_died_half_way_is_rebuilt_all_the_same(
     store: Store, clock: Clock, rng: Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

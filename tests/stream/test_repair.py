@@ -13,7 +13,7 @@ from numpy.random import Generator
 
 from duelwise.errors import ReadOnly, StorageFailure, TicketDamaged, UnknownTicket
 from duelwise.storage import Store, open_store
-from duelwise.stream import DecisionStream
+from duelwise.stream import DecisionStream, decision_stream, replica
 from duelwise.stream.events import Observed, Told, encode
 from duelwise.stream.folding import fold
 from duelwise.stream.logs import StoredLog
@@ -162,6 +162,25 @@ def test_a_damaged_snapshot_is_not_needed(
     assert verify(store, "meals")[0].says.startswith("The snapshot after event 9 is damaged")
     assert repair(store, "meals", at=1.0) == Repaired((), (), 9, snapshots=1)
     assert verify(store, "meals") == ()
+
+
+def test_rows_that_look_open_keep_no_sweep_from_the_others(
+    store: Store, clock: Clock, rng: Generator, lived: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are the oldest and stay as they are, more of them than are closed at once."""
+    monkeypatch.setattr(decision_stream, "CLOSED_AT_ONCE", 2)
+    monkeypatch.setattr(replica, "SWEEP_MOST", 2)
+    _execute(store, "UPDATE tickets SET state = 'observed', told_seq = NULL, outcome = NULL")
+    with DecisionStream.open(store, "meals", clock=clock) as stream:
+        late = [stream.ask(candidates(rng)).ticket for _ in range(3)]
+        clock.now += 1
+        assert stream.expire(older_than=0.5) == 3
+        assert {stream.ticket(ticket).state for ticket in late} == {"expired"}
+        late = [stream.ask(candidates(rng)).ticket for _ in range(3)]
+        clock.pass_slowly(stream, SETTINGS.vote_ttl_seconds + 1)
+        for _ in range(4):  # each sweep closes two at the most
+            stream.ask(candidates(rng))
+        assert {stream.ticket(ticket).state for ticket in late} == {"expired"}
 
 
 def test_a_row_that_looks_untold_takes_no_second_vote(

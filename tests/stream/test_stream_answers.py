@@ -161,7 +161,7 @@ def test_categories_become_indicators_and_vectors_are_projected(tmp_path: Path) 
 def test_items_are_read_from_tables(stream: DecisionStream, tmp_path: Path, suffix: str) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(
-        {"id": ["p", "q"], "price": [0.1, 0.2], "stars": [1.0, 0.5], "group": ["n", None]}
+        {"id": ["p", "q"], "price": [0.1, 0.2], "stars": [1.0, 0.5], "group": ["n", float("nan")]}
     )
     path = tmp_path / f"items.{suffix}"
     if suffix == "csv":
@@ -170,9 +170,11 @@ def test_items_are_read_from_tables(stream: DecisionStream, tmp_path: Path, suff
         frame.to_parquet(path)
     elif suffix == "jsonl":
         path.write_text(
-            '{"id": "p", "features": [0.1, 1.0], "group": "n"}\n{"id": "q", "features": [0.2, 0.5]}\n'
+            '{"id": "p", "features": [0.1, 1.0], "group": "n", "content": "one\u2028two"}\n'
+            '{"id": "q", "features": [0.2, 0.5]}\n',
+            encoding="utf-8",
         )
-    items = frame.astype(object).where(frame.notna(), None) if suffix == "frame" else path
+    items = frame if suffix == "frame" else path
     assert stream.put_items(items).added == 2
     assert stream.catalogue.item("p").x.tolist() == [0.1, 1.0]
     assert stream.catalogue.item("p").group == "n"

@@ -112,7 +112,7 @@ def test_settings_are_for_life(store: Store) -> None:
         ({"recipe": "rcdp-ucv"}, "Did you mean 'rcdp-ucb'"),
         ({"options": {"clipp": 1}}, "Did you mean 'clip'"),
         ({"options": {"clip": "much"}}, "expected a number"),
-        ({"options": {"clip": -1}}, "not negative"),
+        ({"options": {"clip": -1}}, "expected 0, or a number"),
         ({"options": {"estimate": "one-pas"}}, "Did you mean 'one-pass'"),
         ({"options": {"post_serving": "splin"}}, "Did you mean 'spline'"),
         ({"options": {"post_serving": 3}}, "expected a name"),

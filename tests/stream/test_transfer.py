@@ -187,6 +187,39 @@ def test_past_duels_warm_a_stream_up(stream: DecisionStream, tmp_path: Path) -> 
     assert stream.ticket(stream.report().down_weighted_votes[0].ticket).state == "told"
 
 
+@pytest.mark.parametrize("wrong", [{"source": "Zoë"}, {"event_id": 5}, {"source": ["a"]}], ids=str)
+def test_a_file_with_a_wrong_name_changes_nothing(
+    stream: DecisionStream, tmp_path: Path, wrong: dict[str, object]
+) -> None:
+    path = tmp_path / "past.jsonl"
+    lines = [*[JSONL[0]] * 250, JSONL[0] | wrong]
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    with pytest.raises(InvalidInput, match=rf"line 251: The {next(iter(wrong))} is .* Nothing was imported"):
+        import_duels(stream, path)
+    assert stream.counts()["told"] == 0
+
+
+def test_files_of_spreadsheets_are_read_or_named(stream: DecisionStream, tmp_path: Path) -> None:
+    names = [f"{side}.{name}" for side in ("left", "right") for name in ("price", "stars", "way", "y0", "y1")]
+    text = "\n".join([",".join([*names, "winner"]), "1,0,0,1,2,0,1,0,3,4,left"])
+    path = tmp_path / "past.csv"
+    path.write_text(text, encoding="utf-8-sig")
+    assert import_duels(stream, path) == 1
+    path.write_text(text.replace("left\n", "left,source\n") + ",Zoë", encoding="latin-1")
+    with pytest.raises(InvalidInput, match=r"past\.csv is not in UTF-8"):
+        import_duels(stream, path)
+    path.write_text(text + ",more")
+    with pytest.raises(InvalidInput, match="line 2 has more cells"):
+        import_duels(stream, path)
+    path.write_text(text.replace("winner", "winner,winner"))
+    with pytest.raises(InvalidInput, match="two columns of one name"):
+        import_duels(stream, path)
+    other = tmp_path / "past.jsonl"
+    other.write_text("[1]\n")
+    with pytest.raises(InvalidInput, match="line 1 is no duel: it is another kind of JSON"):
+        import_duels(stream, other)
+
+
 def test_csv_and_jsonl_say_the_same(store: Store, tmp_path: Path) -> None:
     names = [f"{side}.{name}" for side in ("left", "right") for name in ("price", "stars", "way", "y0", "y1")]
     rows = ["1,0,0,1,2,0,1,0,3,4,left,,", "1,2,3,1,2,0,1,0,3,4,tie,old system,past 2"]

@@ -28,6 +28,7 @@ from duelwise.learning.core.jit import compiled, compiled_when_it_pays
 from duelwise.types import Array, IntArray, Snapshot
 
 LEAST_SCALE, SCALE_STEP, SCALES = 0.05, 1.8, 12  # up to 32: utilities far beyond what a logit can tell
+TINY = 1e-140  # a difference below is none, in a feature or in what a vote can say: squares leave the floats
 FAR = 40.0  # logits: Newton's steps of at most four reach the mode from here
 CLOSE = 1e-4  # a step of Newton's that leaves the mode far closer than it matters where the nodes stand
 FARTHEST = 300.0  # logits from the mode: exponentials stay in the floats
@@ -158,7 +159,7 @@ def learn_vote(held: Belief, r: int, dz: Array, outcome: float, weight: float) -
             q += dz[i] * pulled[i]
             m += theta[i] * dz[i]
         chances[g] = _moderated(m, q)
-        if q <= 0.0 or weight == 0.0:  # a pair of equals says nothing
+        if q <= TINY or weight == 0.0:  # a pair of equals says nothing
             continue
         log_chance, mean, variance = _tilted(m, q, outcome, weight)
         held.evidence[r, g] += log_chance
@@ -257,7 +258,7 @@ def _note_units(held: Belief, r: int, dz: Array) -> None:
     held.votes[r] += 1
     held.news[r] += news
     for j in range(dz.shape[0]):
-        if dz[j] != 0.0:
+        if abs(dz[j]) > TINY:
             held.differing[r, j] += news
             held.square_sum[r, j] += news * dz[j] * dz[j]
     n = held.votes[r]
@@ -272,10 +273,10 @@ def _meet_features(held: Belief, r: int, dz: Array) -> None:
     for j in range(dz.shape[0]):
         if held.news[r] > 0.0:
             typical += held.differing[r, j] / held.news[r]
-        elif dz[j] != 0.0:
+        elif abs(dz[j]) > TINY:
             typical += 1.0
     for j in range(dz.shape[0]):
-        if dz[j] != 0.0 and held.differing[r, j] == 0.0:
+        if abs(dz[j]) > TINY and held.differing[r, j] == 0.0:
             held.precision[r, j] = max(typical, 1.0) * dz[j] * dz[j]
             for g in range(held.scale.shape[0]):
                 held.covariance[r, g, j, j] = held.scale[g] * held.scale[g] / held.precision[r, j]

@@ -28,7 +28,10 @@ PAIRED = (
 
 
 def settling_pairs(held: Belief, z: Array, out: Array, *, top: int = 1) -> IntArray:
-    """(R, 2) the pairs to ask about: items z (R, K, d), Δz (R, m, d) of duels whose vote is out."""
+    """(R, 2) the pairs to ask about: items z (R, K, d), Δz (R, m, d) of duels whose vote is out.
+
+    -1 where utilities beyond all bounds leave no pair.
+    """
     return _pairs(held, np.ascontiguousarray(z), np.ascontiguousarray(out[:, -MOST_AHEAD:]), top)
 
 
@@ -59,6 +62,8 @@ def _pair(mean: Array, covariance: Array, z: Array, top: int, tied: bool) -> Int
     # Of each item: how it would move what is in question.
     along = np.dot(z, np.dot(covariance, z[leader] - z[other]))
     chosen = _paired(value, along, leader, other)
+    if chosen.shape[0] < 2:
+        return np.array([-1, -1])
     first, second = _most_telling(value[chosen], z[chosen], covariance, along[chosen])
     return np.array([chosen[first], chosen[second]])
 

@@ -186,7 +186,7 @@ def erase_source(stream: StreamArgument, source: Source, store: StoreOption = DE
 def expire(
     stream: StreamArgument,
     older_than: Annotated[
-        float | None, typer.Option(help="Seconds; the stream's own limit where not given.")
+        float | None, typer.Option(min=0, help="Seconds; the stream's own limit where not given.")
     ] = None,
     confirm_clock: Annotated[
         bool, typer.Option(help="This machine's clock is right, however far it is ahead of the log.")

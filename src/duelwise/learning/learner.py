@@ -36,12 +36,12 @@ from duelwise.learning.core.state import (
     scores,
 )
 from duelwise.learning.core.units import Units
-from duelwise.learning.estimation import Estimator, Remembers
+from duelwise.learning.estimation import Estimate, Estimator, Remembers
 from duelwise.learning.gathered import Gathered
 from duelwise.learning.gathered_offers import GatheredOffers
 from duelwise.learning.learned import NOTHING, Learned, joined
 from duelwise.learning.post_serving.kernel_model import Foreseen, KernelModel
-from duelwise.learning.post_serving.model import PostServing
+from duelwise.learning.post_serving.model import PostServing, PostServingModel
 from duelwise.learning.selection.distrust import distrusted
 from duelwise.learning.selection.rule import Noise, Selection, View, draws_noise, noise_of
 from duelwise.learning.weighting import Weighting, per_run
@@ -81,12 +81,14 @@ class DuelingLearner:
         regularisation: float | Array = 1.0, curvature: float | Array = 0.25,
         distinct_pair: bool = False, provisional: bool = True, seed: int = 0, side_columns: int = 0,
     ) -> None:  # fmt: skip
-        numbers = tuple(range(runs)) if isinstance(runs, int) else tuple(runs)
-        if not numbers or context_dim < 1 or post_dim < 0:
-            raise InvalidInput(
-                f"runs is {runs}, context_dim {context_dim}, post_dim {post_dim}; "
-                "expected at least one run, context_dim ≥ 1 and post_dim ≥ 0."
-            )
+        made_with = {name: given for name, given in locals().items() if name != "self"}
+        numbers = validation.run_numbers(runs)
+        self._made_with: dict[str, Any] = {**made_with, "runs": numbers}
+        validation.check_whole("context_dim", context_dim, least=1)
+        validation.check_whole("post_dim", post_dim, least=0)
+        validation.check_whole("seed", seed, least=0)
+        validation.check_whole("side_columns", side_columns, least=0, most=int(context_dim))
+        context_dim, post_dim, side_columns = int(context_dim), int(post_dim), int(side_columns)
         validation.parts(
             select=select, weigh=weigh, estimate=estimate, post_serving=post_serving, width=width
         )
@@ -102,13 +104,7 @@ class DuelingLearner:
             regularisation=per_run("regularisation", regularisation, self.runs),
             curvature=per_run("curvature", curvature, self.runs),
         )  # fmt: skip
-        self.post_serving = post_serving.start(
-            runs=numbers, context_dim=context_dim, post_dim=post_dim, seed=seed
-        )
-        self.estimate = estimate.start(
-            runs=self.runs, dim=context_dim + post_dim, link=self.rules.link,
-            regularisation=self.rules.regularisation, curvature=self.rules.curvature,
-        )  # fmt: skip
+        self.estimate, self.post_serving = self._start_parts()
         self._estimate_is_compiled = offers_kernel(self.estimate)
         self._remembers = hasattr(self.estimate, "offered")
         self._keeps_votes = False
@@ -119,6 +115,20 @@ class DuelingLearner:
         self._ready, self._room_held = handle(batch.room_for(1, runs=self.runs)), 1
         self._silence = None if draws_noise(select) else np.zeros((self.runs, 0))
         self._set(self._fresh_core())
+
+    def _start_parts(self) -> tuple[Estimate, PostServingModel]:
+        """Those that keep a memory of their own, empty."""
+        estimate = self.parts.estimate.start(
+            runs=self.runs, dim=self.context_dim + self.post_dim, link=self.rules.link,
+            regularisation=self.rules.regularisation, curvature=self.rules.curvature,
+        )  # fmt: skip
+        model = self.parts.post_serving.start(
+            runs=self.noise.numbers,
+            context_dim=self.context_dim,
+            post_dim=self.post_dim,
+            seed=self.noise.seed,
+        )
+        return estimate, model
 
     def _fresh_core(self) -> Core:
         dim, ridge = self.context_dim + self.post_dim, self.rules.regularisation
@@ -488,9 +498,27 @@ class DuelingLearner:
         return {f"{group}.{name}": np.array(held[name]) for group, held in groups.items() for name in held}
 
     def restore(self, state: Snapshot) -> None:
-        """Take over a snapshot of a learner with the same settings."""
-        validation.state(state, self.snapshot())
+        """Take over a snapshot of a learner with the same settings; one that does not fit changes nothing."""
+        own = self.snapshot()
+        validation.state(state, own, self._fresh_shapes())
+        try:
+            self._take_over(state)
+        except Exception as error:  # a part of one's own may say in any way that it cannot
+            self._take_over(own)
+            raise InvalidInput(
+                f"The snapshot does not fit this learner's parts: {error}. Restore into a learner with the "
+                "settings of the one that made it. Nothing was changed."
+            ) from error
 
+    def _fresh_shapes(self) -> dict[str, tuple[int, ...]]:
+        """What the package's own parts remember before they have learned; others may grow as they like."""
+        fresh: dict[str, tuple[int, ...]] = {}
+        for group, part in zip(validation.PARTS_MEMORY, self._start_parts(), strict=True):
+            if type(part).__module__.startswith("duelwise."):
+                fresh |= {f"{group}{name}": held.shape for name, held in part.snapshot().items()}
+        return fresh
+
+    def _take_over(self, state: Snapshot) -> None:
         def part(group: str) -> Snapshot:
             prefix = f"{group}."
             return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
@@ -508,6 +536,20 @@ class DuelingLearner:
         self.post_serving.restore(part("post_serving"))
         core.fit.theta[...] = self.estimate.theta
         self._set(core._replace(pending=waiting_duels.restored(part("pending"), like=core.pending)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """To copy or pickle a learner: what it was made with, and its snapshot.
+
+        A subclass that holds more adds it to both of these.
+        """
+        watched = self.core.monitors.duels.size > 0
+        return {"made_with": self._made_with, "watched": watched, "snapshot": self.snapshot()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        DuelingLearner.__init__(self, **state["made_with"])
+        if state["watched"]:
+            self.watch()
+        self.restore(state["snapshot"])
 
     def _memory(self) -> Any:
         """What the weighting remembers."""

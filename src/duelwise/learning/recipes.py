@@ -41,6 +41,7 @@ from duelwise.learning.selection import (
     Selection,
     TwoDraws,
 )
+from duelwise.learning.validation import check_budget, check_whole
 from duelwise.learning.weighting import (
     ArrivalRamp,
     ArrivedLeverage,
@@ -82,6 +83,12 @@ class Settings:
     ramp_power: float = 1.0  # and by which power of the rank
     distrust_votes: int = 30  # before which Θ̂ is not followed
     provisional: bool = True  # votes teach before their y is known, where the estimate keeps them
+
+    def __post_init__(self) -> None:
+        check_budget("corruption_budget", self.corruption_budget)
+        check_budget("delay", self.delay)
+        if self.horizon is not None:
+            check_whole("horizon", self.horizon, least=0)
 
     @property
     def budgets_unknown(self) -> bool:
@@ -330,7 +337,15 @@ def _own_estimate(name: str, chosen: Settings) -> Settings:
 
 
 def _dim(options: Options) -> int:
-    return options["context_dim"] + options.get("post_dim", 0)
+    """d, of sizes that are whole numbers."""
+    if "context_dim" not in options:
+        raise InvalidInput(
+            f"context_dim is missing; given: {', '.join(options) or 'nothing'}. "
+            "Expected how many features are known before serving, such as context_dim=5."
+        )
+    check_whole("context_dim", options["context_dim"], least=1)
+    check_whole("post_dim", options.get("post_dim", 0), least=0)
+    return int(options["context_dim"]) + int(options.get("post_dim", 0))
 
 
 def _settle(paper: Settings, options: Options) -> Settings:
@@ -343,6 +358,7 @@ def _settle(paper: Settings, options: Options) -> Settings:
     for name in options:
         if name not in known and name not in place:
             raise unknown_name("option", name, known | place)
+    _dim(options)
     return replace(paper, **{name: value for name, value in options.items() if name in known})
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import NoReturn
+import math
+from collections.abc import Collection, Iterable, Mapping
+from numbers import Integral, Real
+from typing import NoReturn, cast
 
 import numpy as np
 
 from duelwise.errors import AlreadyTold, CannotChoose, InvalidInput, UnknownRound, unknown_name
 from duelwise.learning.core import batch
+from duelwise.learning.core.pending import ROWS
 from duelwise.types import AnyArray, Array, Contexts, Duel, IntArray, Snapshot, Votes
 
 
@@ -16,6 +19,35 @@ def check_name(kind: str, name: str, known: Collection[str]) -> None:
     """Refuse a name outside a fixed set and suggest the nearest."""
     if name not in known:
         raise unknown_name(kind, name, known)
+
+
+def check_whole(name: str, value: object, *, least: int, most: int | None = None) -> None:
+    """Refuse anything but an integer of at least `least`, and at most `most` where that is given."""
+    small = isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least
+    if small or (most is not None and cast(int, value) > most):
+        upper = "" if most is None else f" and at most {most}"
+        raise InvalidInput(f"{name} is {value!r}. Expected a whole number of at least {least}{upper}.")
+
+
+def check_budget(name: str, value: object) -> None:
+    """Refuse anything but a finite number of at least 0, or the word "unknown"."""
+    if value == "unknown":
+        return
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= float(value) < math.inf:
+        raise InvalidInput(f"{name} is {value!r}; expected a finite number of at least 0, or 'unknown'.")
+
+
+def run_numbers(runs: object) -> tuple[int, ...]:
+    """0 … R-1 for a number R of runs, else the run numbers that were listed."""
+    if not isinstance(runs, Iterable):
+        check_whole("runs", runs, least=1)
+        return tuple(range(int(cast(int, runs))))
+    numbers = tuple(cast(Iterable[int], runs))
+    for run in numbers:
+        check_whole("run number", run, least=0)
+    if not numbers:
+        raise InvalidInput("runs is empty. Expected a number of runs or a list of run numbers.")
+    return tuple(int(run) for run in numbers)
 
 
 _INT64 = np.dtype(np.int64)
@@ -30,11 +62,15 @@ PARTS = {
 """What each part of a learner must be able to do, and one that can."""
 
 
+PARTS_MEMORY = ("estimate.", "post_serving.")
+"""The names in a snapshot of what parts with a memory of their own keep."""
+
+
 def parts(**given: object) -> None:
     """Refuse a part that cannot do its work, such as the name of one."""
     for name, part in given.items():
         method, example = PARTS[name]
-        if not hasattr(part, method):
+        if not hasattr(part, method) or isinstance(part, type):
             raise InvalidInput(
                 f"{name} is {part!r}. Expected a part with a method {method!r}, such as {example}; "
                 f"names are for recipes: rcdp_ucb({name}={part!r}, ...)."
@@ -126,20 +162,41 @@ def votes(given: Votes) -> tuple[IntArray, IntArray, Array]:
     return run, round, outcome
 
 
-def state(given: Snapshot, own: Snapshot) -> None:
-    """A snapshot with the names of `own`, and its shapes but for what grows with time."""
+def state(given: Snapshot, own: Snapshot, fresh: Mapping[str, tuple[int, ...]]) -> None:
+    """A snapshot with the names of `own`, and its shapes but for what grows with time.
+
+    What waits grows by rows. What a part remembers is named in `fresh`, with its shape before it has learned
+    anything: it grows along axes of length 0, or 1 where runs or features come to differ.
+    """
     missing, extra = own.keys() - given.keys(), given.keys() - own.keys()
     if missing or extra:
         raise InvalidInput(
             f"The snapshot lacks {sorted(missing)} and has {sorted(extra)} besides. "
             "Restore into a learner with the settings of the one that made it."
         )
-    for name in ("served.matrix", "fit.votes", "scores.context_mean"):
-        if given[name].shape != own[name].shape:
+    for name, held in own.items():
+        if name in fresh:
+            expected, fits = fresh[name], _grown(given[name].shape, fresh[name])
+        elif name.startswith(PARTS_MEMORY):  # of a part that may grow as it likes
+            continue
+        elif name.startswith("pending."):
+            rows = (len(given["pending.round"]),) if name.removeprefix("pending.") in ROWS else held.shape[:1]
+            expected = (*rows, *held.shape[1:])
+            fits = given[name].shape == expected
+        else:
+            expected, fits = held.shape, given[name].shape == held.shape
+        if not fits:
             raise InvalidInput(
-                f"{name} of the snapshot has shape {given[name].shape}; this learner's has "
-                f"{own[name].shape}. Restore into a learner with as many runs and features."
+                f"{name} of the snapshot has shape {given[name].shape}; this learner's has {expected}. "
+                "Restore into a learner with as many runs and features, and the same parts and settings. "
+                "Nothing was changed."
             )
+
+
+def _grown(shape: tuple[int, ...], fresh: tuple[int, ...]) -> bool:
+    """Whether an array that began with the shape `fresh` may have come to this one."""
+    same = len(shape) == len(fresh)
+    return same and all(now == then or then <= 1 for now, then in zip(shape, fresh, strict=True))
 
 
 def refuse(

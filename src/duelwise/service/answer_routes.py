@@ -222,6 +222,7 @@ def _record(item: schemas.ItemBody) -> dict[str, object]:
 def _limit(text: str | None) -> int:
     if text is None:
         return PAGE
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= LARGEST_PAGE):
+    limit = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    if not 1 <= limit <= LARGEST_PAGE:
         raise InvalidInput(f"limit is {text[:20]!r}; expected a number from 1 to {LARGEST_PAGE}.")
-    return int(text)
+    return limit

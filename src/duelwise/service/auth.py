@@ -100,7 +100,7 @@ class Guard:
     ) -> KeyRow | None:
         """The same by the keys as they were read last. Whoever shows a wrong one must be made to wait."""
         key = self._key_of(address, headers)
-        self._rates.count(address if key is None else f"key {key.name}")
+        self._rates.count(_who(address, key))
         if key is None:
             return None
         if RANK[key.role] < RANK[role]:
@@ -108,6 +108,10 @@ class Guard:
         if key.stream is not None and stream != key.stream and not filtered:
             raise Forbidden(f"The key {key.name!r} is for the stream {key.stream!r} alone.")
         return key
+
+    def will_be_checked_again(self, address: str, key: KeyRow | None) -> None:
+        """A request that passed goes another way, on which it is counted too."""
+        self._rates.take_back(_who(address, key))
 
     def _key_of(self, address: str, headers: Headers) -> KeyRow | None:
         if not self._keys:
@@ -144,6 +148,11 @@ class Guard:
         if found is None:
             raise Unauthorised("The token is not known here, or was revoked.")
         return found
+
+
+def _who(address: str, key: KeyRow | None) -> str:
+    """Whose requests are counted."""
+    return address if key is None else f"key {key.name}"
 
 
 def _token(headers: Headers) -> str:

@@ -8,6 +8,7 @@ import re
 import resource
 from typing import Any, cast
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from duelwise.service.exchange import Exchange
@@ -49,6 +50,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._header_bytes: int | None = 0  # None: the headers are complete
         self._express: Express | None = getattr(cast("Any", self).app, "express", None)
         self._direct: Direct | None = None  # whose body is being read
+        self._head_again = b""  # of a request that asks for an upgrade: the same without it
         self._is_between = True  # whether the parser waits for the first byte of a request
         self._elsewhere: int | None = None  # the other process that has answered the last requests
         self._alike = 0  # how many of them
@@ -74,12 +76,39 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         if self._header_bytes is not None:
             self._header_bytes += len(data)
-        super().data_received(data)
+        self._parse(data)
         if self._header_bytes is not None and self._header_bytes > LONGEST_HEADERS:
             self.transport.abort()
         cycle = cast("object", self.cycle)
         if express is not None and was_between and cycle is not before and isinstance(cycle, Direct):
             express.heads.remember(data, cycle.head)
+
+    def _parse(self, data: bytes) -> None:
+        """Feed the parser; requests that are none are refused.
+
+        No upgrade is offered, so one that a client asks for is ignored, as HTTP has it: Java's client asks
+        with its first request. The parser stops after such headers as if there were no body. It is given
+        them again without the upgrade, and then what came after them.
+        """
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[self._feed(rest) :]
+                head, self._head_again = self._head_again, b""
+                if head:
+                    self._feed(head)
+        except httptools.HttpParserError:
+            message = "Invalid HTTP request received."
+            self.logger.warning(message)
+            self.send_400_response(message)
+
+    def _feed(self, data: bytes | memoryview) -> int:
+        """How many bytes the parser has taken: all, or those before an upgrade."""
+        try:
+            cast("Any", self.parser).feed_data(data)
+        except httptools.HttpParserUpgrade as stop:
+            return int(stop.args[0])
+        return len(data)
 
     def _take_known(self, express: Express, data: bytes) -> bool:
         """A whole request whose headers were parsed before goes on without the parser; else False."""
@@ -114,6 +143,9 @@ class GuardedProtocol(HttpToolsProtocol):
         self._expect(BODY_SECONDS)
         self._header_bytes = None
         parser, url, cycle = cast("Any", self.parser), self.url, self.cycle
+        if parser.should_upgrade() and parser.get_method() != b"CONNECT":
+            self._head_again = self._without_upgrade()
+            return
         is_first = cycle is None or cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison]
         is_plain = _PLAIN.fullmatch(url) is not None and parser.get_http_version() == "1.1"
         is_plain = is_plain and parser.should_keep_alive() and not parser.should_upgrade()
@@ -127,6 +159,13 @@ class GuardedProtocol(HttpToolsProtocol):
                 self.cycle = cast("Any", self._direct)
                 return
         self._start(url, parser.get_method())
+
+    def _without_upgrade(self) -> bytes:
+        """The head that has just been read, without the header `Upgrade`."""
+        method, version = cast("Any", self.parser).get_method(), cast("Any", self.parser).get_http_version()
+        lines = [b"%b %b HTTP/%b" % (method, self.url, version.encode("ascii"))]
+        lines += [b"%b: %b" % header for header in self.headers if header[0] != b"upgrade"]
+        return b"\r\n".join([*lines, b"", b""])
 
     def _start(self, url: bytes, method: bytes, body: bytes | None = None) -> None:
         """The application answers; `body` is what has been read already, to its end."""
@@ -153,6 +192,8 @@ class GuardedProtocol(HttpToolsProtocol):
             self._direct.body += body
 
     def on_message_complete(self) -> None:
+        if self._head_again:
+            return  # it is read once more, with its body
         self.deadline, self._is_between = None, True
         direct, self._direct = self._direct, None
         if direct is None:

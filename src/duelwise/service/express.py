@@ -147,4 +147,7 @@ class Express:
             direct.reply(respond(error))
             return True
         caller = "" if key is None else key.name
-        return self.homes.begin(endpoint, Call(name, ticket, direct.body, key, caller), direct.reply)
+        if self.homes.begin(endpoint, Call(name, ticket, direct.body, key, caller), direct.reply):
+            return True
+        self._guard.will_be_checked_again(direct.address, key)
+        return False

@@ -29,3 +29,8 @@ class Rates:
             raise TooManyRequests(
                 f"{who} sent more than {self._limit} requests in a second ({variable_of('rate_limit')})."
             )
+
+    def take_back(self, who: str) -> None:
+        """The last one of these will be counted again."""
+        if self._counts.get(who):
+            self._counts[who] -= 1

@@ -35,9 +35,9 @@ class Readiness:
         """The number of streams; an error that says what is missing."""
         if not self._compiled:
             raise StorageFailure("The learner is still being compiled; it is ready in a moment.")
-        looking = asyncio.get_running_loop().run_in_executor(self._pool, self._store.streams)
+        looking = asyncio.get_running_loop().run_in_executor(self._pool, self._store.count)
         try:
-            return len(await asyncio.wait_for(looking, DEADLINE))
+            return await asyncio.wait_for(looking, DEADLINE)
         except TimeoutError:
             raise StorageFailure(f"The database did not answer within {DEADLINE:g} seconds.") from None
 

@@ -122,8 +122,8 @@ class RetractItem(Body, tag_field="op", tag="retract"):
 class ImportItem(Body, kw_only=True, tag_field="op", tag="import"):
     """A past duel, decided elsewhere, in a batch."""
 
-    left: Numbers
-    right: Numbers
+    left: Features
+    right: Features
     winner: Literal["left", "right", "tie"]
     left_context: Numbers = []
     right_context: Numbers = []

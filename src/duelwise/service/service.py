@@ -84,6 +84,9 @@ class Service:
             return await self.streams.run(lambda: stream_answer(lane))
         except DuelwiseError as error:
             return BrokenStream(name, str(error))
+        except Exception as error:  # whatever is wrong with it, the others are shown
+            log.exception("the stream %s cannot be shown", name)
+            return BrokenStream(name, f"{type(error).__name__}: {error}")
 
 
 def stream_answer(lane: Lane) -> StreamAnswer:

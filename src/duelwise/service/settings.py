@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from duelwise.errors import InvalidInput
 
-DEFAULT_STORE = "sqlite:///duels.db"
 PREFIX = "DUELWISE_"
 LEAST = {"candidate_limit": 2, "feature_limit": 2, "rate_limit": 0}  # of the others 1
 

@@ -1,4 +1,4 @@
-"""What is read of a stream: its row, its events, checked, and its tickets."""
+"""What is read of a stream: its row, its events and states, checked, and its tickets."""
 
 from __future__ import annotations
 
@@ -6,13 +6,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 from sqlalchemy.engine.interfaces import DBAPICursor
 
 from duelwise.errors import Damaged
 from duelwise.storage import schema
 from duelwise.storage.prepared import ByKeys, OneOf, Prepared, Sender
 from duelwise.storage.quick import Row
-from duelwise.storage.rows import EventColumns, EventRow, StreamRow, TicketRow, are_intact, is_intact
+from duelwise.storage.rows import (
+    EventColumns,
+    EventRow,
+    SnapshotRow,
+    StreamRow,
+    TicketRow,
+    are_intact,
+    is_intact,
+    snapshot_checksum,
+)
 
 READ_CHUNK = 2000  # events fetched at once, of which nothing is known
 LONGEST_CHUNK, CHUNK_BYTES = 8000, 4_000_000  # of a log that is read on: so many small ones, or so much
@@ -128,3 +138,21 @@ def ticket_of(row: Iterable[object]) -> TicketRow:
     """The ticket of a fetched row; SQLite keeps its only truth value as a number."""
     *columns, swapped, wanted, votes = row
     return TicketRow._make((*columns, bool(swapped), wanted, votes))
+
+
+def newest_snapshot(
+    connection: Connection, stream_id: int, *, upto: int, format: int, arithmetic: int
+) -> SnapshotRow | None:
+    """The newest intact one of a state no later than `upto`, of this layout and arithmetic."""
+    table = schema.snapshots.c
+    query = (
+        sa.select(table.seq, table.payload, table.checksum)
+        .where(table.stream_id == stream_id, table.seq <= upto)
+        .where(table.format == format, table.arithmetic == arithmetic)
+        .order_by(table.seq.desc())
+    )
+    for seq, payload, checksum in connection.execute(query):
+        snapshot = SnapshotRow(seq, payload, format, arithmetic)
+        if snapshot_checksum(snapshot) == checksum:
+            return snapshot
+    return None

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from duelwise.storage import schema
-from duelwise.storage.reading import READ_CHUNK
+from duelwise.storage.reading import READ_CHUNK, newest_snapshot
 from duelwise.storage.rows import (
     EventRow,
     SnapshotRow,
@@ -149,6 +149,12 @@ class SourceEraser(Scanner):
         super().__init__(connection, stream)
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql("PRAGMA secure_delete = ON")  # old bytes are zeroed, not only freed
+
+    def snapshot(self, *, format: int, arithmetic: int) -> SnapshotRow | None:
+        """The newest intact state of this layout and arithmetic."""
+        return newest_snapshot(
+            self._connection, self.stream.id, upto=self.stream.head, format=format, arithmetic=arithmetic
+        )
 
     def rewrite(self, event: EventRow) -> None:
         """The same event with another payload."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
 import zlib
 from collections.abc import Sequence
@@ -55,6 +56,16 @@ class EventColumns(NamedTuple):
         return EventColumns._make(column[begin:end] for column in self)
 
 
+class Place(NamedTuple):
+    """Of a ticket among those of its stream, by age."""
+
+    asked_at: float
+    round: int
+
+
+BEGINNING = Place(-math.inf, -1)
+
+
 class TicketRow(NamedTuple):
     """The state of one duel: what the log says of it so far."""
 
@@ -78,6 +89,10 @@ class TicketRow(NamedTuple):
         if self.wanted > 1:
             return len(json.loads(self.votes or "[]"))
         return int(self.outcome is not None)
+
+    @property
+    def place(self) -> Place:
+        return Place(self.asked_at, self.round)
 
 
 class SnapshotRow(NamedTuple):

@@ -26,6 +26,7 @@ from duelwise.storage.reading import (
     READ_CHUNK,
     STREAM_COLUMNS,
     current,
+    newest_snapshot,
     next_chunk,
     read_columns,
     read_tickets,
@@ -38,7 +39,6 @@ from duelwise.storage.rows import (
     SnapshotRow,
     StreamRow,
     TicketRow,
-    snapshot_checksum,
 )
 from duelwise.storage.servers import Servers
 from duelwise.storage.stopped import ending_stopped_holders
@@ -304,19 +304,8 @@ class Store:
 
     def snapshot(self, stream_id: int, *, upto: int, format: int, arithmetic: int) -> SnapshotRow | None:
         """The newest intact snapshot of a state no later than `upto`, of this layout and arithmetic."""
-        table = schema.snapshots.c
-        query = (
-            sa.select(table.seq, table.payload, table.checksum)
-            .where(table.stream_id == stream_id, table.seq <= upto)
-            .where(table.format == format, table.arithmetic == arithmetic)
-            .order_by(table.seq.desc())
-        )
         with self._reading() as connection:
-            for seq, payload, checksum in connection.execute(query):
-                snapshot = SnapshotRow(seq, payload, format, arithmetic)
-                if snapshot_checksum(snapshot) == checksum:
-                    return snapshot
-        return None
+            return newest_snapshot(connection, stream_id, upto=upto, format=format, arithmetic=arithmetic)
 
     # -- transactions -------------------------------------------------------------------
 

@@ -25,9 +25,11 @@ from duelwise.storage.reading import (
     ticket_of,
 )
 from duelwise.storage.rows import (
+    BEGINNING,
     NO_ROUND,
     OPEN_STATES,
     EventRow,
+    Place,
     SnapshotRow,
     StreamRow,
     TicketRow,
@@ -45,6 +47,11 @@ def _is_in(states: Sequence[str]) -> sa.ColumnElement[bool]:
     return schema.tickets.c.state.in_([sa.literal_column(f"'{state}'") for state in states])
 
 
+_place = sa.tuple_(
+    sa.bindparam("after", type_=sa.Double()), sa.bindparam("round_after", type_=sa.BigInteger())
+)
+
+
 def _asked_before(states: Sequence[str]) -> Prepared:
     """Open tickets in these states, oldest first."""
     return Prepared(
@@ -52,13 +59,14 @@ def _asked_before(states: Sequence[str]) -> Prepared:
         .where(
             schema.tickets.c.stream_id == _stream_id,
             schema.tickets.c.asked_at < sa.bindparam("asked_before"),
+            sa.tuple_(schema.tickets.c.asked_at, schema.tickets.c.round) > _place,
             # In the words of the partial index, not bound: only then do both planners use it.
             _is_in(OPEN_STATES),
             _is_in(states),
         )
-        .order_by(schema.tickets.c.asked_at)
+        .order_by(schema.tickets.c.asked_at, schema.tickets.c.round)
         .suffix_with(sa.text("LIMIT :most")),
-        ["of_stream", "asked_before", "most"],
+        ["of_stream", "asked_before", "after", "round_after", "most"],
     )
 
 
@@ -192,13 +200,18 @@ class Writer:
             return {name: self._named[name] for name in event_ids if name in self._named}
         return by_name(NAMED_EVENTS.rows(self.connection, self.stream.id, list(event_ids)))
 
-    def overdue(self, *, asked_before: float, limit: int) -> list[TicketRow]:
-        """Open tickets asked before a moment, oldest first."""
-        return list(map(ticket_of, _OVERDUE.all(self.connection, (self.stream.id, asked_before, limit))))
+    def overdue(self, *, asked_before: float, after: Place = BEGINNING, limit: int) -> list[TicketRow]:
+        """Open tickets asked before a moment, oldest first, those after a place."""
+        return self._aged(_OVERDUE, asked_before, after, limit)
 
-    def without_context(self, *, asked_before: float, limit: int) -> list[TicketRow]:
-        """Tickets that have their votes and lack their context, asked before a moment, oldest first."""
-        return list(map(ticket_of, _VOTED.all(self.connection, (self.stream.id, asked_before, limit))))
+    def without_context(
+        self, *, asked_before: float, after: Place = BEGINNING, limit: int
+    ) -> list[TicketRow]:
+        """The same of tickets that have their votes and lack their context."""
+        return self._aged(_VOTED, asked_before, after, limit)
+
+    def _aged(self, which: Prepared, asked_before: float, after: Place, limit: int) -> list[TicketRow]:
+        return list(map(ticket_of, which.all(self.connection, (self.stream.id, asked_before, *after, limit))))
 
     def from_source(self, source: str, *, after: int, limit: int) -> list[TicketRow]:
         """Tickets with a vote of this source that counts and a round after the given one, in order."""

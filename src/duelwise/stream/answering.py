@@ -15,7 +15,7 @@ from duelwise.answers.ranking import win_probability
 from duelwise.answers.seeing import held_equal
 from duelwise.errors import InvalidInput, unknown_name
 from duelwise.stream.candidates import Candidates, Features, read_candidates, read_features
-from duelwise.stream.catalogue import Catalogue, check_offer
+from duelwise.stream.catalogue import Catalogue
 from duelwise.stream.encoding import Encoder
 from duelwise.stream.operations import FromCatalogue
 from duelwise.stream.settings import StreamSettings
@@ -26,7 +26,7 @@ ALL = FromCatalogue()
 
 
 class Sight(NamedTuple):
-    """What an answer is read from, as it was at one moment: nothing in it changes later."""
+    """What an answer is read from: the belief of one moment, the items and φ̂ as they are when asked."""
 
     settings: StreamSettings
     posterior: Posterior
@@ -152,12 +152,7 @@ def chance(sight: Sight, first: Features | str, second: Features | str) -> float
 def features_of(sight: Sight, candidates: Candidates | FromCatalogue) -> tuple[Sequence[str], Array]:
     """Ids and z (K, d) on no side, y where it is known and else as φ̂ predicts it."""
     if isinstance(candidates, FromCatalogue):
-        catalogue = sight.catalogue
-        if candidates.ids is not None:
-            offered = catalogue.some(candidates.ids)
-        else:
-            offered = catalogue.whole() if candidates.group is None else catalogue.group(candidates.group)
-        check_offer(offered)
+        offered = sight.catalogue.offered(ids=candidates.ids, group=candidates.group)
         ids: Sequence[str] = offered.ids
         x, y, known = offered.x, offered.y, offered.known
     else:

@@ -11,7 +11,6 @@ from duelwise.errors import DuelwiseError, InvalidInput
 from duelwise.learning.gathered_offers import ROOM
 from duelwise.stream import tickets
 from duelwise.stream.candidates import CandidateSet, check_name, read_candidates, read_features
-from duelwise.stream.catalogue import check_ids, check_offer
 from duelwise.stream.choosing import Choice, Choices, Chooser
 from duelwise.stream.events import Asked, Told
 from duelwise.stream.folded import KEPT_FROM
@@ -188,12 +187,7 @@ class Asking:
         chosen, catalogue = ask.candidates, self._record.folded.catalogue
         if not isinstance(chosen, FromCatalogue):
             return read_candidates(chosen, self._record.settings.context_names, self._record.folded.encoder)
-        if chosen.ids is not None:
-            check_ids(chosen.ids)
-            offered = catalogue.some(chosen.ids)
-        else:
-            offered = catalogue.whole() if chosen.group is None else catalogue.group(chosen.group)
-        check_offer(offered)
+        offered = catalogue.offered(ids=chosen.ids, group=chosen.group)
         return CandidateSet(offered.x, offered.ids, offered.y, offered.known)
 
     def _known_at_once(self, offered: CandidateSet, arms: IntArray) -> Array | None:

@@ -32,9 +32,6 @@ class CandidateSet(NamedTuple):
     y: Array | None = None  # (K, dy) post-serving values of items, where they are known
     known: BoolArray | None = None  # (K,) whether they are
 
-    def id_of(self, index: int) -> str | None:
-        return None if self.ids is None else self.ids[index]
-
 
 Candidates = Array | Sequence[Mapping[str, object]] | Sequence[Sequence[float]] | CandidateSet
 
@@ -45,7 +42,7 @@ def is_name(text: str) -> bool:
 
 
 def check_name(what: str, name: str | None) -> None:
-    if name is not None and not is_name(name):
+    if name is not None and not (isinstance(name, str) and is_name(name)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"The {what} is {name!r:.80}; expected {_NAME_RULE}.")
 
 

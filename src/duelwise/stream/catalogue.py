@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from duelwise.storage import JSON
 from duelwise.stream.candidates import check_name
 from duelwise.stream.events import Event, ItemsPut, ItemsWithdrawn
 from duelwise.stream.settings import StreamSettings
-from duelwise.types import Array, BoolArray, IntArray
+from duelwise.types import Array, BoolArray
 
 ROOM = 64  # rows to begin with; doubles when it is full
 
@@ -49,7 +49,8 @@ class Catalogue:
         self._x = np.empty((ROOM, self._dims[0]))
         self._y = np.empty((ROOM, self._dims[1]))
         self._known = np.zeros(ROOM, dtype=np.bool_)
-        self._whole: Offered | None = None
+        self._version = 0  # raised with every change
+        self._whole: tuple[int, Offered] | None = None  # all items, and of which version
 
     def __len__(self) -> int:
         return len(self._row)
@@ -64,7 +65,7 @@ class Catalogue:
         elif isinstance(event, ItemsWithdrawn):
             for id in event.ids:
                 self._drop(id)
-        self._whole = None
+        self._version += 1
 
     def item(self, id: str) -> Item:
         row = self._row_of(id)
@@ -74,29 +75,44 @@ class Catalogue:
     def page(self, *, group: str | None, after: str | None, limit: int) -> list[Item]:
         """Some items in the order in which they came, those after `after`."""
         ids = list(self._row if group is None else self._members(group))
-        start = 0 if after is None else ids.index(after) + 1 if after in self._row else len(ids)
+        start = 0 if after is None else ids.index(after) + 1 if after in ids else len(ids)
         return [self.item(id) for id in ids[start : start + limit]]
 
     @property
     def groups(self) -> list[str]:
         return list(self._groups)
 
+    def offered(self, *, ids: Sequence[str] | None, group: str | None) -> Offered:
+        """What can be chosen from: the items of these ids, of a group, or all; at least two."""
+        if ids is not None:
+            check_ids(ids)
+            offered = self.some(ids)
+        else:
+            offered = self.whole() if group is None else self.group(group)
+        if len(offered.ids) < 2:
+            raise InvalidInput(f"There are {len(offered.ids)} items to ask about; a duel needs at least two.")
+        return offered
+
     def whole(self) -> Offered:
         """Every item."""
-        if self._whole is None:
-            self._whole = self._columns(self._row, np.fromiter(self._row.values(), np.int64, len(self._row)))
-        return self._whole
+        version, held = self._version, self._whole
+        if held is None or held[0] != version:
+            held = version, self._columns(self._row.copy())
+            self._whole = held
+        return held[1]
 
     def group(self, name: str) -> Offered:
         """The items of a group."""
-        return self.some(list(self._members(name)))
+        members = list(self._members(name))
+        return self._columns({id: row for id in members if (row := self._row.get(id)) is not None})
 
     def some(self, ids: Sequence[str]) -> Offered:
         """The items of these ids, in this order."""
-        return self._columns(ids, np.array([self._row_of(id) for id in ids], dtype=np.int64))
+        return self._columns({id: self._row_of(id) for id in ids})
 
-    def _columns(self, ids: Iterable[str], rows: IntArray) -> Offered:
-        return Offered(list(ids), self._x[rows], self._y[rows], self._known[rows])
+    def _columns(self, row_of: Mapping[str, int]) -> Offered:
+        rows = np.fromiter(row_of.values(), np.int64, len(row_of))
+        return Offered(list(row_of), self._x[rows], self._y[rows], self._known[rows])
 
     def _members(self, group: str) -> dict[str, None]:
         if group not in self._groups:
@@ -154,12 +170,6 @@ class Catalogue:
             new = np.zeros((room, *old.shape[1:]), dtype=old.dtype)
             new[: len(old)] = old
             setattr(self, name, new)
-
-
-def check_offer(offered: Offered) -> None:
-    """A duel needs two."""
-    if len(offered.ids) < 2:
-        raise InvalidInput(f"There are {len(offered.ids)} items to ask about; a duel needs at least two.")
 
 
 def check_ids(ids: Sequence[str]) -> None:

@@ -96,12 +96,12 @@ class Chooser:
             for arms, predicted, beyond, is_swapped in zip(*served, swapped, strict=False)
         ]
 
-    def _settling(self, folded: Folded, offered: Choices, offer: Offer) -> Pair:
-        """The pair that helps most to settle who is best."""
+    def _settling(self, folded: Folded, offered: Choices, offer: Offer) -> Pair | None:
+        """The pair that helps most to settle who is best; None where there is none to be found."""
         predicted = folded.inputs.predict_units(offer.units)[0]
         z = beside(offer.x[0], offered.expected(predicted))
         arms = folded.believing.settling_pair(z, folded.duels.differences(MOST_AHEAD), top=self._top)
-        return arms, predicted[arms]
+        return (arms, predicted[arms]) if arms.min() >= 0 else None
 
 
 def beside(x: Array, y: Array) -> Array:

@@ -13,7 +13,7 @@ from typing import cast
 
 from duelwise.errors import DuelwiseError
 from duelwise.storage import TicketRow, Writer
-from duelwise.storage.rows import NO_ROUND
+from duelwise.storage.rows import NO_ROUND, Place
 from duelwise.stream import events, tickets
 from duelwise.stream.asking import Asking
 from duelwise.stream.candidates import check_name
@@ -103,12 +103,15 @@ class Batch:
         assert not isinstance(operation, Ask)  # they are decided together
         return self._asking.import_past(operation)
 
-    def expire(self, *, asked_before: float, limit: int) -> int:
-        """Close tickets that waited too long, oldest first; returns how many were looked at."""
-        overdue = self._record.writer.overdue(asked_before=asked_before, limit=limit)
+    def expire(self, *, asked_before: float, after: Place, limit: int) -> Place | None:
+        """Close tickets that waited too long, oldest first; returns where to go on, if there is more.
+
+        One whose row contradicts the log is passed over.
+        """
+        overdue = self._record.writer.overdue(asked_before=asked_before, after=after, limit=limit)
         for ticket in self._record.sound(overdue):
             self._record.advance(ticket, events.Expired(ticket.round))
-        return len(overdue)
+        return overdue[-1].place if len(overdue) == limit else None
 
     def retract_source(self, source: str, *, after: int, limit: int) -> tuple[int, int | None]:
         """Retract votes of one source, from the round after `after` on.
@@ -117,12 +120,13 @@ class Batch:
         """
         found = self._record.writer.from_source(source, after=after, limit=limit + 1)
         more = len(found) > limit
-        counting = self._record.sound(found[:limit])
-        for ticket in counting:
+        count = 0
+        for ticket in self._record.sound(found[:limit]):
             own = [vote for vote in tickets.votes_of(ticket) if vote.source == source]
             if own:
                 self._hearing.retract_votes(ticket, own, more=more)
-        return len(counting), found[limit - 1].round if more else None
+            count += len(own)
+        return count, found[limit - 1].round if more else None
 
     def confirm_clock(self) -> None:
         """Record that the time of this transaction is right."""
@@ -161,6 +165,6 @@ class Batch:
         """Record a judgement of all sources."""
         self._record.append(SourcesWeighed(list(distrusted), votes, changed), NO_ROUND, None)
 
-    def impute(self, *, asked_before: float, limit: int) -> int:
-        """Learn from votes whose context did not come in time, oldest first; returns how many looked at."""
-        return self._hearing.impute_overdue(asked_before=asked_before, limit=limit)
+    def impute(self, *, asked_before: float, after: Place, limit: int) -> Place | None:
+        """Learn from votes whose context did not come in time; returns as `expire` does."""
+        return self._hearing.impute_overdue(asked_before=asked_before, after=after, limit=limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import uuid
 from collections.abc import Sequence
@@ -9,8 +10,9 @@ from functools import partial
 from types import TracebackType
 from typing import Self, cast
 
-from duelwise.errors import Conflict, DuelwiseError
+from duelwise.errors import Conflict, DuelwiseError, InvalidInput
 from duelwise.storage import Store, TicketRow, open_store
+from duelwise.storage.rows import BEGINNING
 from duelwise.stream import editing, events, tickets
 from duelwise.stream.answering import ALL, wider_by_source
 from duelwise.stream.candidates import Candidates, PartialFeatures, check_stream_name
@@ -177,6 +179,8 @@ class DecisionStream(StreamAnswers):
         hour agree, or with `confirm_clock`, which is recorded.
         """
         seconds = self.settings.vote_ttl_seconds if older_than is None else older_than
+        if math.isnan(seconds):
+            raise InvalidInput("older_than is no number; expected seconds.")
         replica = self._replica
         with replica.lock:
             if confirm_clock:
@@ -185,10 +189,10 @@ class DecisionStream(StreamAnswers):
             else:
                 replica.refresh()
             asked_before = replica.now() - seconds
-        total, count = 0, CLOSED_AT_ONCE
-        while count == CLOSED_AT_ONCE:
+        total, after = 0, BEGINNING
+        while after is not None:
             with replica.lock, replica.batch() as batch:
-                count = batch.expire(asked_before=asked_before, limit=CLOSED_AT_ONCE)
+                after = batch.expire(asked_before=asked_before, after=after, limit=CLOSED_AT_ONCE)
                 total += len(batch.appended)
         with replica.lock:
             replica.upkeep()

@@ -28,9 +28,8 @@ def erase_source(store: Store, name: str, source: str) -> str:
     """
     check_name("source", source)
     pseudonym = f"erased-{secrets.token_hex(6)}"
-    stream = store.stream(name)
-    snapshot = store.snapshot(stream.id, upto=stream.head, format=FORMAT, arithmetic=ARITHMETIC)
-    with store.erasing(stream.id) as eraser:
+    with store.erasing(store.stream(name).id) as eraser:
+        snapshot = eraser.snapshot(format=FORMAT, arithmetic=ARITHMETIC)
         _rewrite_events(eraser, source, pseudonym)
         for number, payload in eraser.cut_events():
             if payload is not None and source.encode() in payload:

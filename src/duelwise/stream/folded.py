@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from duelwise.errors import StorageFailure
-from duelwise.learning.core.pending import FREE, Pending
+from duelwise.learning.core.pending import FREE, Pending, find
 from duelwise.learning.gathered import Duels, Gathered
 from duelwise.learning.gathered_offers import GatheredOffers
 from duelwise.learning.learned import Learned
@@ -283,12 +283,21 @@ class Folded:
             self._close_if_told(round)
 
     def _hear(self, told: Told, recorded: Recorded) -> None:
-        """A vote, unless it is left out."""
-        if not self.left_out.leaves_out(told, recorded.seq):
+        """A vote, unless it is left out, or the rebuild that is due will count it."""
+        if not self.left_out.leaves_out(told, recorded.seq) and not self._has_heard_enough(told.round):
             self.duels.hear(told.round, Heard(told.outcome, told.source, recorded.at))
             self._gathered.tell(told.round, told.outcome)
         if told.round not in self.ledger.waiting:
             self._close_if_told(told.round)
+
+    def _has_heard_enough(self, round: int) -> bool:
+        """Whether votes that were retracted since, and are still learned, take the place of others."""
+        if not self.ledger.rebuild_is_due:
+            return False
+        self._learn()
+        pending = self.learner.pending
+        slot = find(pending, 0, round)
+        return slot == FREE or bool(pending.heard[0, slot] >= pending.wanted[0, slot])
 
     def _learn(self) -> None:
         """Let what was gathered happen to the learner; what its votes teach goes into ledger and belief."""

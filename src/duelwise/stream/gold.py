@@ -11,6 +11,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from duelwise.errors import InvalidInput
+from duelwise.stream.text_files import opened_text
 from duelwise.stream.vote_table import VoteTable
 from duelwise.types import Array, BoolArray
 
@@ -33,7 +34,8 @@ def read_gold(path: Path) -> list[Gold]:
     """Gold pairs from a .csv with the columns better and worse, or a .jsonl of such objects."""
     if path.suffix not in (".csv", ".jsonl", ".ndjson"):
         raise InvalidInput(f"{path.name} ends in {path.suffix!r}; expected .csv or .jsonl.")
-    lines = path.read_text("utf-8").splitlines()
+    with opened_text(path) as file:
+        lines = list(file)
     rows: Iterable[Mapping[str, object]] = csv.DictReader(lines)
     if path.suffix != ".csv":
         rows = [_object(line, path.name) for line in lines if line.strip()]

@@ -6,6 +6,7 @@ import numpy as np
 
 from duelwise.errors import Conflict
 from duelwise.storage import TicketRow
+from duelwise.storage.rows import Place
 from duelwise.stream import events, tickets
 from duelwise.stream.candidates import check_name, read_partial
 from duelwise.stream.events import Asked, Imputed, Observed, Retracted, Skipped, Told
@@ -59,6 +60,11 @@ class Hearing:
                 "Ask with votes_wanted to hear several raters on one duel."
             )
         self._record.check_open(ticket, tell.ticket, "vote")
+        if ticket.state == "voted":
+            raise Conflict(
+                f"Ticket {tell.ticket} had its {ticket.wanted} votes before some were retracted, and waits "
+                "for its context; it takes no vote any more."
+            )
         if outcome is None:
             return receipt_of(self._record.advance(ticket, Skipped(ticket.round, tell.source)))
         ticket = self._record.advance(ticket, Told(ticket.round, outcome, tell.source))
@@ -67,12 +73,12 @@ class Hearing:
             ticket = self._impute(ticket)
         return Receipt(tell.ticket, ticket.state, changed=True, vote=vote)
 
-    def impute_overdue(self, *, asked_before: float, limit: int) -> int:
-        """Learn from votes whose context did not come in time, oldest first; returns how many looked at."""
-        overdue = self._record.writer.without_context(asked_before=asked_before, limit=limit)
+    def impute_overdue(self, *, asked_before: float, after: Place, limit: int) -> Place | None:
+        """Learn from votes whose context did not come in time; returns where to go on, if there is more."""
+        overdue = self._record.writer.without_context(asked_before=asked_before, after=after, limit=limit)
         for ticket in self._record.sound(overdue):
             self._impute(ticket)
-        return len(overdue)
+        return overdue[-1].place if len(overdue) == limit else None
 
     def retract(self, retract: Retract) -> Receipt:
         """Votes that shall not count: one, those of a source, or all."""

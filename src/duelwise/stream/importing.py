@@ -13,14 +13,15 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from duelwise.errors import DuelwiseError, InvalidInput
-from duelwise.stream.candidates import Features, read_features
+from duelwise.stream.candidates import Features, check_name, read_features
 from duelwise.stream.decision_stream import DecisionStream
 from duelwise.stream.lifecycle import WINNERS
 from duelwise.stream.operations import Import, Receipt
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.text_files import opened_text
 
 AT_ONCE = 200  # duels in one transaction
 _TEXTS = ("winner", "source", "event_id")
@@ -61,14 +62,16 @@ def read_duels(path: Path, settings: StreamSettings) -> Iterator[tuple[int, Impo
 
 
 def _from_jsonl(path: Path) -> Iterator[tuple[int, Import]]:
-    with path.open(encoding="utf-8") as file:
+    with opened_text(path) as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
             try:
                 record = json.loads(line)
-                yield number, Import(**record)
-            except (json.JSONDecodeError, TypeError) as error:
+                if not isinstance(record, dict):
+                    raise TypeError("it is another kind of JSON")
+                yield number, Import(**cast("dict[str, Any]", record))
+            except (json.JSONDecodeError, TypeError, RecursionError) as error:
                 raise InvalidInput(
                     f"{path.name}, line {number} is no duel: {error}. Expected an object with "
                     f"{', '.join(Import._fields)}."
@@ -76,7 +79,7 @@ def _from_jsonl(path: Path) -> Iterator[tuple[int, Import]]:
 
 
 def _from_csv(path: Path, settings: StreamSettings) -> Iterator[tuple[int, Import]]:
-    with path.open(encoding="utf-8", newline="") as file:
+    with opened_text(path) as file:
         reader = csv.DictReader(file)
         needed = [f"{side}.{name}" for side in ("left", "right") for name in settings.feature_names]
         missing = [name for name in [*needed, "winner"] if name not in (reader.fieldnames or ())]
@@ -84,7 +87,11 @@ def _from_csv(path: Path, settings: StreamSettings) -> Iterator[tuple[int, Impor
             raise InvalidInput(
                 f"{path.name} lacks the column {missing[0]!r}; expected {', '.join([*needed, *_TEXTS])}."
             )
+        if len(set(reader.fieldnames or ())) != len(reader.fieldnames or ()):
+            raise InvalidInput(f"{path.name} has two columns of one name; names must differ.")
         for row in reader:
+            if None in row:
+                raise InvalidInput(f"{path.name}, line {reader.line_num} has more cells than the first line.")
             yield reader.line_num, _duel(row, settings, f"{path.name}, line {reader.line_num}")
 
 
@@ -118,6 +125,8 @@ def _check(duel: Import, stream: DecisionStream, where: str) -> None:
             context = cast("Features", getattr(duel, f"{side}_context"))
             read_features(features, settings.context_names, f"the {side} candidate", stream.encoder)
             read_features(context, settings.post_names, f"the {side} candidate's context")
+        check_name("source", duel.source)
+        check_name("event_id", duel.event_id)
     except InvalidInput as error:
         raise InvalidInput(f"{where}: {error} Nothing was imported.") from error
     if duel.winner == "skip" or duel.winner not in WINNERS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -18,6 +19,7 @@ from duelwise.stream.catalogue import Catalogue
 from duelwise.stream.encoding import Encoder
 from duelwise.stream.events import ItemsPut
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.text_files import opened_text
 
 CHUNK = 2000  # items in one event
 LONGEST_CONTENT = 100_000  # characters of an item's content as JSON
@@ -114,12 +116,11 @@ def records_of(items: object, settings: StreamSettings) -> list[Record]:
 
 def _from_file(path: Path, settings: StreamSettings) -> list[Record]:
     if path.suffix == ".csv":
-        with path.open(encoding="utf-8", newline="") as file:
+        with opened_text(path) as file:
             return _from_rows(list(csv.DictReader(file)), settings)
     if path.suffix in (".jsonl", ".ndjson"):
-        return [
-            _line(text, number) for number, text in enumerate(path.read_text("utf-8").splitlines(), 1) if text
-        ]
+        with opened_text(path) as file:
+            return [_line(text, number) for number, text in enumerate(file, start=1) if text.strip()]
     if path.suffix == ".parquet":
         require("pyarrow", extra="tables", purpose="Reading Parquet")
         import pyarrow.parquet as parquet
@@ -141,25 +142,32 @@ def _line(text: str, number: int) -> Record:
 def _from_rows(rows: Sequence[Record], settings: StreamSettings) -> list[Record]:
     """Items from the rows of a table."""
     raw = [*settings.context_names, *settings.encodings]
+    known = {*raw, *settings.post_names, "id", "group", "content"}
     records: list[Record] = []
-    for number, row in enumerate(rows):
-        unknown = [name for name in row if name not in (*raw, *settings.post_names, "id", "group", "content")]
+    for number, given in enumerate(rows):
+        unknown = [name for name in given if name not in known]
         if unknown:
             raise InvalidInput(
                 f"The table has a column {unknown[0]!r}; this stream knows id, group, content, "
                 f"{', '.join([*settings.feature_names, *settings.encodings][:12])}."
             )
-        post = {name: _number(row[name]) for name in settings.post_names if row.get(name) not in (None, "")}
+        row = {name: value for name, value in given.items() if not _is_empty(value)}
+        post = {name: _number(row[name]) for name in settings.post_names if name in row}
         records.append(
             {
-                "id": str(row.get("id", number)),
-                "features": {name: _number(row[name]) for name in raw if row.get(name) not in (None, "")},
-                "group": row.get("group") or None,
-                "content": row.get("content") or None,
+                "id": str(row.get("id", "" if "id" in given else number)),
+                "features": {name: _number(row[name]) for name in raw if name in row},
+                "group": row.get("group"),
+                "content": row.get("content"),
                 "post": post or None,
             }
         )
     return records
+
+
+def _is_empty(cell: object) -> bool:
+    """As tables have it where nothing is: a frame has NaN."""
+    return cell is None or cell == "" or (isinstance(cell, float) and math.isnan(cell))
 
 
 def _number(value: object) -> object:

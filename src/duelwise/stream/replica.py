@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from duelwise.errors import Damaged, DuelwiseError, ReadOnly
 from duelwise.storage import SnapshotRow, Store, StreamRow, TicketRow, Writer
+from duelwise.storage.rows import BEGINNING, Place
 from duelwise.stream.background import Background
 from duelwise.stream.choosing import Chooser
 from duelwise.stream.deciding import Batch
@@ -61,6 +62,8 @@ class Replica:
         self._joined: Batch | None = None
         self._recent: dict[int, TicketRow] = {}  # tickets as they are in the log that is folded here
         self._next_sweep = clock()
+        self._imputed_to: Place = BEGINNING  # how far a sweep has come that is not over
+        self._closed_to: Place = BEGINNING
         self._others_wrote = time.monotonic()  # perhaps
         self._refreshed = time.monotonic()
         self.folded: Folded = self._open()
@@ -231,10 +234,15 @@ class Replica:
             return
         clock = self.clock()
         waited = self.settings.context_ttl_seconds
+        imputed_to: Place | None = None
         if waited > 0 and self.folded.ledger.counts["voted"]:
-            batch.impute(asked_before=self.now() - waited, limit=SWEEP_MOST)
-        closed = batch.expire(asked_before=self.now() - self.settings.vote_ttl_seconds, limit=SWEEP_MOST)
-        self._next_sweep = clock if closed == SWEEP_MOST else clock + SWEEP_SECONDS
+            imputed_to = batch.impute(
+                asked_before=self.now() - waited, after=self._imputed_to, limit=SWEEP_MOST
+            )
+        oldest = self.now() - self.settings.vote_ttl_seconds
+        closed_to = batch.expire(asked_before=oldest, after=self._closed_to, limit=SWEEP_MOST)
+        self._imputed_to, self._closed_to = imputed_to or BEGINNING, closed_to or BEGINNING
+        self._next_sweep = clock if imputed_to or closed_to else clock + SWEEP_SECONDS
 
     def now(self) -> float:
         """The time to act upon: the clock's, unless it has jumped away from the log."""

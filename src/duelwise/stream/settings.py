@@ -29,6 +29,9 @@ LEFT_OUT: dict[int, dict[str, JSON]] = {
 }
 """What a setting that is left out meant, by edition, where it is not what it means now."""
 
+LEAST_OPTION = 1e-12  # and the largest is one over it: numbers that a learner can be made of
+MOST_KNOTS = 5_000  # of a spline with more for a feature than it has by default: its matrix has their square
+
 _NUMBERS = (
     "exploration_width", "clip", "curvature", "regularisation",
     "corruption_budget", "delay", "norm_bound", "confidence", "feature_bound",
@@ -156,12 +159,19 @@ class StreamSettings(StreamFields):
             options["provisional"] = False  # a vote waited for its context
         if "post_serving" in self.options or (self.scales and self.post_dim):
             named = self.options.get("post_serving", "spline")
-            options["post_serving"] = _post_serving(named, scaled=self.scales)
+            model = options["post_serving"] = _post_serving(named, scaled=self.scales)
+            _check_knots(model, self.context_dim)
         place = {
             "runs": 1, "context_dim": self.sides.columns + self.context_dim, "post_dim": self.post_dim,
             "seed": self.seed, "distinct_pair": True, "side_columns": self.sides.columns,
         }  # fmt: skip
-        learner = recipe(self.recipe)(**cast("Options", options | place))
+        try:
+            learner = recipe(self.recipe)(**cast("Options", options | place))
+        except (ArithmeticError, MemoryError, np.linalg.LinAlgError) as error:
+            raise InvalidInput(
+                f"No learner can be made of the options {dict(self.options)}: {error}. "
+                "Expected numbers nearer to 1."
+            ) from error
         if self.scales:
             learner.watch()
         return learner
@@ -279,8 +289,11 @@ def _check_option(name: str, value: JSON) -> None:
     if name == "post_serving":
         _post_serving(value)
     elif name in _NUMBERS and isinstance(value, int | float) and not isinstance(value, bool):
-        if not 0 <= value < math.inf:
-            raise InvalidInput(f"The option {name} is {value}; expected a number that is not negative.")
+        if value != 0 and not LEAST_OPTION <= value <= 1 / LEAST_OPTION:
+            raise InvalidInput(
+                f"The option {name} is {value:g}; expected 0, or a number from {LEAST_OPTION:g} to "
+                f"{1 / LEAST_OPTION:g}."
+            )
     elif name in _WORDS and isinstance(value, str):
         if value not in _WORDS[name]:
             raise unknown_name(name.replace("_", " "), value, _WORDS[name])
@@ -289,6 +302,16 @@ def _check_option(name: str, value: JSON) -> None:
         raise InvalidInput(f"The option {name} is {value!r}; expected {kind}.")
     else:
         raise unknown_name("option", name, {*_NUMBERS, *_WORDS, "post_serving"})
+
+
+def _check_knots(model: PostServing, context_dim: int) -> None:
+    if not isinstance(model, Spline) or model.knots <= Spline().knots:
+        return
+    if model.knots * context_dim > MOST_KNOTS:
+        raise InvalidInput(
+            f"A spline with {model.knots} knots for each of {context_dim} features needs more than "
+            f"{MOST_KNOTS} in all, and memory for their square. Take fewer, or 'ridge'."
+        )
 
 
 def _post_serving(value: JSON, *, scaled: bool = False) -> PostServing:

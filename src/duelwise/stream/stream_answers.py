@@ -82,9 +82,11 @@ class StreamAnswers:
         Votes on `gold` pairs, whose answer is known, are counted apart.
         """
         check_gold(gold)
-        left_out = self._replica.folded.left_out
+        votes = self.votes(held_too=True)
+        with self._replica.lock:
+            left_out = self._replica.folded.left_out
         return raters_of(
-            self.votes(held_too=True), self.sight().posterior.prior_variance,
+            votes, self.sight().posterior.prior_variance,
             held=left_out.sources, distrusted=left_out.distrusted, gold=gold,
         )  # fmt: skip
 

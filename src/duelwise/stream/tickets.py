@@ -86,9 +86,11 @@ class Vote(NamedTuple):
 
 def votes_of(ticket: TicketRow) -> list[Vote]:
     """The votes on a duel that count."""
+    if ticket.state == "retracted":
+        return []
     if ticket.wanted > 1:
         return [Vote(*vote) for vote in json.loads(ticket.votes or "[]")]
-    if ticket.outcome is None or ticket.told_seq is None or ticket.state == "retracted":
+    if ticket.outcome is None or ticket.told_seq is None:
         return []
     return [Vote(ticket.told_seq, ticket.outcome, ticket.source)]
 

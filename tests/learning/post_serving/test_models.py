@@ -77,6 +77,17 @@ def test_before_any_pair_predictions_are_finite_and_of_the_right_shape(model: Po
     assert state.post_dim == POST
 
 
+def test_without_post_serving_context_nothing_is_learned(model: PostServing) -> None:
+    state = model.start(runs=range(3), context_dim=CONTEXT, post_dim=0, seed=7)
+    before = {name: array.copy() for name, array in state.snapshot().items()}
+    run, x, _ = pairs(3, 24)
+    state.learn(run, x, np.empty((24, 2, 0)))
+    after = state.snapshot()
+    assert before.keys() == after.keys()
+    for name, array in before.items():
+        np.testing.assert_array_equal(after[name], array, err_msg=name)
+
+
 def test_one_batch_equals_pairs_one_at_a_time(model: PostServing) -> None:
     together, apart = start(model), start(model)
     run, x, y = pairs(3, 24)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal, cast, get_args
 
 from duelwise.errors import InvalidInput
 from duelwise.lab.cells.codec import Plain, Table, decode, encode, table_at
 from duelwise.lab.cells.presets import PresetName, preset_options
-from duelwise.lab.cells.problem import Problem, decode_problem
+from duelwise.lab.cells.problem import Problem, decode_problem, sizes
 from duelwise.lab.play.checks import check_name, check_whole
 from duelwise.lab.play.world import World
 from duelwise.learning.core.links import LINKS
@@ -24,6 +24,7 @@ from duelwise.learning.recipes import (
     Options,
     recipe,
 )
+from duelwise.learning.validation import check_budget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +57,9 @@ class Method:
         check_name("method", self.name, RECIPES)
         check_name("post-serving model", self.post_serving, POST_SERVING)
         check_name("preset", self.preset, get_args(PresetName))
+        for name in ("corruption_budget", "delay"):
+            if getattr(self, name) is not None:
+                check_budget(name, getattr(self, name))
         if self.link is not None:
             check_name("link", self.link, LINKS)
         if self.preset != "paper" and self.name != "rcdp-ucb":
@@ -157,26 +161,44 @@ class _Head:
     seed: int = 0
     methods: tuple[str, ...] = PAPER_FIVE
     post_serving: str = "spline"
-    learners_of_post_serving: tuple[str, ...] = PAPER_FIVE
+    learners_of_post_serving: tuple[str, ...] | None = None  # None: all of them
 
     def __post_init__(self) -> None:
         check_whole("runs", self.runs, least=1)
+        if not self.methods or len(set(self.methods)) < len(self.methods):
+            raise InvalidInput(f"methods is {list(self.methods)}. Expected different methods, at least one.")
 
 
 def decode_experiment(table: Table) -> Experiment:
     """The experiment that a file's tables describe; docs/experiments.md has the schema."""
     parts = ("world", "delay", "corruption", "contexts", "method")
+    for name in table:
+        check_name("key in experiment", name, (*parts, *(field.name for field in fields(_Head))))
     head = decode({k: v for k, v in table.items() if k not in parts}, _Head, where="experiment")
     told = table_at(table.get("method", {}), "method")
     for name in told:
         check_name("method", name, head.methods)
-    methods: list[Method] = []
-    for name in head.methods:
-        learns = name in head.learners_of_post_serving
-        preset: Table = {"name": name, "post_serving": head.post_serving if learns else "none"}
-        own = table_at(told.get(name, {}), f"method.{name}")
-        methods.append(decode({**preset, **own}, Method, where=f"method.{name}"))
     if "world" not in table:
         raise InvalidInput("world is missing. Expected a table [world] with at least its kind.")
     problem = decode_problem(table, horizon=head.horizon, seed=head.seed)
+    learners, methods = _learners(head, problem), list[Method]()
+    for name in head.methods:
+        learns = name in learners
+        preset: Table = {"name": name, "post_serving": head.post_serving if learns else "none"}
+        own = table_at(told.get(name, {}), f"method.{name}")
+        methods.append(decode({**preset, **own}, Method, where=f"method.{name}"))
     return Experiment(title=head.title, problem=problem, methods=tuple(methods), runs=head.runs)
+
+
+def _learners(head: _Head, problem: Problem) -> tuple[str, ...]:
+    """Who learns φ̂: those the file names, else all.
+
+    Where nothing is seen after serving, methods besides the paper's five keep the "none" that their
+    stored curves have in their keys: what is played is the same.
+    """
+    if head.learners_of_post_serving is not None:
+        for name in head.learners_of_post_serving:
+            check_name("method for learners_of_post_serving", name, head.methods)
+        return head.learners_of_post_serving
+    others = set(head.methods).difference(PAPER_FIVE)
+    return PAPER_FIVE if others and sizes(problem.world).post_dim == 0 else head.methods

@@ -84,7 +84,7 @@ class Contest:
 
     def panel(self) -> Panel:
         """The contest as a panel of a figure."""
-        learners = {"linear": (), "post-serving": METHODS, "pre-serving": ("rcdp-ucb",)}[self.task]
+        learners = {"linear": (), "post-serving": self.methods, "pre-serving": ("rcdp-ucb",)}[self.task]
         task = Task(
             name=self.task,
             world=Synthetic(

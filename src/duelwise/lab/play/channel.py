@@ -6,15 +6,17 @@ clean votes are delayed. Budgets are kept here and nowhere else.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from duelwise.errors import InvalidInput
 from duelwise.lab.play.corruptions import Corruptions
-from duelwise.lab.play.delays import Delays
+from duelwise.lab.play.delays import FOREVER, Delays
 from duelwise.learning.core.jit import compiled
 from duelwise.types import AnyArray, Array, BoolArray, IntArray, Served, Votes
+
+NEVER = -1
 
 
 class Flight(NamedTuple):
@@ -26,6 +28,7 @@ class Flight(NamedTuple):
     vote: Array  # (R, places)
     flips_spent: IntArray  # (R,) votes flipped so far
     delay_spent: IntArray  # (R,) sum of all delays so far
+    negative: IntArray  # (R,) the first round whose delay was to be negative; NEVER where none was
     flip_budget: int  # C
     delay_budget: int  # Λ
 
@@ -35,7 +38,7 @@ def flight(*, runs: int, flip_budget: int, delay_budget: int) -> Flight:
     count = np.zeros(runs, np.int64)
     return Flight(
         count.copy(), np.zeros((runs, 4), np.int64), np.zeros((runs, 4), np.int64), np.zeros((runs, 4)),
-        count.copy(), count.copy(), flip_budget, delay_budget,
+        count.copy(), count.copy(), np.full(runs, NEVER, np.int64), flip_budget, delay_budget,
     )  # fmt: skip
 
 
@@ -57,13 +60,20 @@ def with_room(held: Flight, rounds: int) -> Flight:
 
 @compiled
 def send(held: Flight, r: int, t: int, outcome: float, flip: bool, delay: int) -> None:
-    """Run r's vote of round t: corrupt while C lasts, else delay while Λ lasts, and put on the way."""
+    """Run r's vote of round t: corrupt while C lasts, else delay while Λ lasts, and put on the way.
+
+    A negative delay gives nothing back to Λ: it is noted, and refused by whoever plays.
+    """
+    if delay < 0:
+        delay = 0
+        if held.negative[r] == NEVER:
+            held.negative[r] = t
     # Flipping a tie changes nothing, so it is neither a corruption nor paid for.
     if flip and held.flips_spent[r] < held.flip_budget and outcome != 0.5:
         outcome, delay = 1.0 - outcome, 0
         held.flips_spent[r] += 1
     else:
-        delay = min(delay, held.delay_budget - held.delay_spent[r])
+        delay = min(delay, FOREVER, held.delay_budget - held.delay_spent[r])
         held.delay_spent[r] += delay
     place = held.length[r]
     held.round[r, place], held.due[r, place], held.vote[r, place] = t, t + delay, outcome
@@ -145,15 +155,23 @@ class Channel:
         _check_shape("flips of the corruption model", flips, runs)
         _check_shape("rounds of the delay model", rounds, runs)
         if rounds.min() < 0:
-            raise InvalidInput(
-                f"The delay model asked for a negative delay in round {t}. Expected 0 or more."
-            )
+            _refuse_negative(t)
         self._flight = with_room(self._flight, 1)
         _send_all(self._flight, t, outcome, flips, rounds)
 
     def arrivals(self, t: int) -> Votes:
         """The votes due by the end of round t, each run's in serving order, each handed out once."""
         return Votes(*_deliver_all(self._flight, t))
+
+
+def refuse_negative_delays(held: Flight) -> None:
+    """For a loop that has sent votes by `send` alone: say which round was the first to ask for one."""
+    if (held.negative != NEVER).any():
+        _refuse_negative(int(held.negative[held.negative != NEVER].min()))
+
+
+def _refuse_negative(t: int) -> NoReturn:
+    raise InvalidInput(f"The delay model asked for a negative delay in round {t}. Expected 0 or more.")
 
 
 def _check_shape(what: str, values: AnyArray, runs: int) -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from numbers import Integral
 
 from duelwise.errors import InvalidInput, unknown_name
+from duelwise.learning.validation import check_whole as check_whole  # one text for learners and worlds
 
-
-def check_whole(name: str, value: object, *, least: int) -> None:
-    """Refuse anything but an integer of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise InvalidInput(f"{name} is {value!r}. Expected a whole number of at least {least}.")
+LARGEST = 2**63 - 1
+"""What a kernel can count to."""
 
 
 def check_number(name: str, value: float, *, least: float, most: float = math.inf) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelwise.lab.play.adversary import Sent, wanted_delay, wants_flip
-from duelwise.lab.play.channel import Flight, deliver, flight, send, with_room
+from duelwise.lab.play.channel import Flight, deliver, flight, refuse_negative_delays, send, with_room
 from duelwise.lab.play.contexts import bring, prepare
 from duelwise.lab.play.regret import pair_regret
 from duelwise.lab.play.scenario import Scenario, as_scenario
@@ -117,6 +117,7 @@ def rollout(
                 following = draw(begin + BLOCK)  # while the threads play
             for part in parts:
                 part.result()
+            refuse_negative_delays(held)
             if progress is not None:
                 progress(begin + rounds)
     trajectory.told[:] = horizon - held.length  # the others are still on their way

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from duelwise.lab.play.adversary import Sent, flips_over_runs, wants_flip
-from duelwise.lab.play.checks import check_number, check_whole
+from duelwise.lab.play.checks import LARGEST, check_number, check_whole
 from duelwise.learning.core.dispatch import kernel
 from duelwise.randomness import BLOCK, RoundDraws
 from duelwise.types import Array, BoolArray, IntArray, Served
@@ -90,7 +90,7 @@ class StrategicCorruption:
     budget: int
 
     def __post_init__(self) -> None:
-        check_whole("budget", self.budget, least=0)
+        check_whole("budget", self.budget, least=0, most=LARGEST)
 
     def start(self, *, runs: Sequence[int], seed: int) -> Corruptions:
         return self
@@ -110,8 +110,8 @@ class LateCorruption:
     start_round: int
 
     def __post_init__(self) -> None:
-        check_whole("budget", self.budget, least=0)
-        check_whole("start_round", self.start_round, least=0)
+        check_whole("budget", self.budget, least=0, most=LARGEST)
+        check_whole("start_round", self.start_round, least=0, most=LARGEST)
 
     def start(self, *, runs: Sequence[int], seed: int) -> Corruptions:
         return self
@@ -132,7 +132,7 @@ class LeverageCorruption:
     threshold: float = 0.5  # half the largest leverage where ‖Δz‖ ≤ 1 and λ = 1
 
     def __post_init__(self) -> None:
-        check_whole("budget", self.budget, least=0)
+        check_whole("budget", self.budget, least=0, most=LARGEST)
         check_number("threshold", self.threshold, least=0.0)
 
     def start(self, *, runs: Sequence[int], seed: int) -> Corruptions:
@@ -153,7 +153,7 @@ class RandomCorruption:
     probability: float
 
     def __post_init__(self) -> None:
-        check_whole("budget", self.budget, least=0)
+        check_whole("budget", self.budget, least=0, most=LARGEST)
         check_number("probability", self.probability, least=0.0, most=1.0)
 
     def start(self, *, runs: Sequence[int], seed: int) -> Corruptions:
@@ -184,7 +184,7 @@ class LyingRaters:
     budget: int = field(default=2**62, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_whole("raters", self.raters, least=1)
+        check_whole("raters", self.raters, least=1, most=LARGEST)
         check_number("liars", self.liars, least=0.0, most=1.0)
 
     def start(self, *, runs: Sequence[int], seed: int) -> Corruptions:

@@ -16,7 +16,7 @@ import numpy as np
 
 from duelwise.errors import InvalidInput
 from duelwise.lab.play.adversary import Sent, delays_over_runs, wanted_delay
-from duelwise.lab.play.checks import check_number, check_whole
+from duelwise.lab.play.checks import LARGEST, check_number, check_whole
 from duelwise.learning.core.dispatch import kernel
 from duelwise.learning.radii import blind_phase
 from duelwise.randomness import BLOCK, RoundDraws
@@ -71,7 +71,8 @@ class _Drawn:
         self, runs: Sequence[int], seed: int, law: Callable[[np.random.Generator, int], Array]
     ) -> None:
         def whole(generator: np.random.Generator, count: int) -> IntArray:
-            return np.clip(np.rint(law(generator, count)), 0, FOREVER).astype(np.int64)
+            with np.errstate(over="ignore"):  # infinitely late is capped with the rest
+                return np.clip(np.rint(law(generator, count)), 0, FOREVER).astype(np.int64)
 
         self._draws = RoundDraws(seed, "delay", runs, whole)
 
@@ -86,7 +87,7 @@ class _Same:
     """One delay for every vote."""
 
     def __init__(self, runs: Sequence[int], rounds: int) -> None:
-        self._rounds = np.full((BLOCK, len(runs)), rounds, dtype=np.int64)
+        self._rounds = np.full((BLOCK, len(runs)), min(rounds, FOREVER), dtype=np.int64)
 
     def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
         return self._rounds[0]
@@ -127,7 +128,7 @@ class ConstantDelay:
     budget: int = field(default=UNLIMITED, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_whole("rounds", self.rounds, least=0)
+        check_whole("rounds", self.rounds, least=0, most=LARGEST)
 
     def start(self, *, runs: Sequence[int], seed: int) -> Delays:
         return _Same(runs, self.rounds)
@@ -137,7 +138,7 @@ class _Together:
     """The votes of `size` rounds in a row, at the end of the last of them."""
 
     def __init__(self, runs: Sequence[int], size: int) -> None:
-        self._runs, self._size = len(runs), size
+        self._runs, self._size = len(runs), min(size, FOREVER)
 
     def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
         return np.full(self._runs, self._size - 1 - t % self._size, dtype=np.int64)
@@ -155,7 +156,7 @@ class TogetherDelay:
     budget: int = field(default=UNLIMITED, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_whole("size", self.size, least=1)
+        check_whole("size", self.size, least=1, most=LARGEST)
 
     def start(self, *, runs: Sequence[int], seed: int) -> Delays:
         return _Together(runs, self.size)
@@ -190,6 +191,8 @@ class GeometricDelay:
     def start(self, *, runs: Sequence[int], seed: int) -> Delays:
         if self.mean == 0.0:  # log(1 - p) is -∞
             return _Same(runs, 0)
+        if self.mean >= FOREVER:  # log(1 - p) is lost in rounding
+            return _Same(runs, FOREVER)
         survival = math.log(self.mean) - math.log1p(self.mean)  # log(1 - p)
         return _Drawn(runs, seed, lambda generator, n: np.floor(np.log1p(-generator.random(n)) / survival))
 
@@ -224,7 +227,7 @@ class StrategicDelay:
     budget: int
 
     def __post_init__(self) -> None:
-        check_whole("budget", self.budget, least=0)
+        check_whole("budget", self.budget, least=0, most=LARGEST)
 
     @property
     def longest(self) -> int:
@@ -251,7 +254,7 @@ class BlindPhase:
     budget: int
 
     def __post_init__(self) -> None:
-        check_whole("budget", self.budget, least=0)
+        check_whole("budget", self.budget, least=0, most=LARGEST)
 
     @property
     def length(self) -> int:

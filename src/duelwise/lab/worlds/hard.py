@@ -17,7 +17,7 @@ from duelwise.errors import InvalidInput
 from duelwise.lab.play.checks import check_number, check_whole
 from duelwise.lab.play.scenario import Chainable
 from duelwise.lab.play.world import Truth
-from duelwise.randomness import RoundDraws, generator
+from duelwise.randomness import RoundDraws, generator, uniforms
 from duelwise.types import Array, IntArray
 
 BALL_POINTS = 64
@@ -40,7 +40,7 @@ class FiniteWorld(Chainable):
         self.points, self.theta = points, theta
         self.arms, self.context_dim = points.shape
         self.utility = theta @ points.T  # (R, K)
-        self._draws = RoundDraws(seed, "votes", self.run_numbers, lambda rng, rounds: rng.random(rounds))
+        self._draws = RoundDraws(seed, "votes", self.run_numbers, uniforms)
 
     @property
     def runs(self) -> int:

@@ -11,7 +11,7 @@ from duelwise.errors import InvalidInput
 from duelwise.lab.play.checks import check_whole
 from duelwise.lab.play.scenario import Chainable
 from duelwise.lab.play.world import Truth
-from duelwise.randomness import RoundDraws
+from duelwise.randomness import RoundDraws, uniforms
 from duelwise.types import Array, IntArray
 
 
@@ -61,7 +61,7 @@ class ItemWorld(Chainable):
         self.run_numbers = tuple(runs)
         self.context_dim, self.post_dim = items.x.shape[1], items.y.shape[1]
         self._rows = RoundDraws(seed, "items", self.run_numbers, self._draw)
-        self._chances = RoundDraws(seed, "votes", self.run_numbers, lambda rng, rounds: rng.random(rounds))
+        self._chances = RoundDraws(seed, "votes", self.run_numbers, uniforms)
 
     @property
     def runs(self) -> int:

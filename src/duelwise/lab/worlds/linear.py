@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -16,7 +17,8 @@ from duelwise.lab.play.world import Truth, WorldBlock
 from duelwise.lab.worlds.mappings import Mapping, bound_of, mapping_named
 from duelwise.lab.worlds.published_theta import published_normal
 from duelwise.learning.core.jit import compiled
-from duelwise.randomness import BLOCK, RoundDraws, generator
+from duelwise.learning.validation import run_numbers
+from duelwise.randomness import BLOCK, RoundDraws, generator, uniforms
 from duelwise.types import Array, IntArray
 
 Scaling = Literal["published", "normalised"]
@@ -35,10 +37,14 @@ def _probit(u: Array) -> Array:
     return ndtri(u)
 
 
+def _less_half(u: Array) -> Array:
+    return u - 0.5
+
+
 QUANTILES: dict[str, Callable[[Array], Array]] = {
     "logistic": _logit,
     "probit": _probit,
-    "clipped-linear": lambda u: u - 0.5,  # g(s) = ½ + s on [-½, ½]: the link of the lower bounds
+    "clipped-linear": _less_half,  # g(s) = ½ + s on [-½, ½]: the link of the lower bounds
 }
 """g⁻¹ of every link g. A uniform u votes for a when u < g(u_a - u_b), that is g⁻¹(u) < u_a - u_b."""
 
@@ -77,7 +83,7 @@ class LinearWorld(Chainable):
         context_scale: float = 0.1,  # published code
         post_scale: float = 5.0,  # published code
     ) -> None:
-        self.run_numbers = _run_numbers(runs)
+        self.run_numbers = run_numbers(runs)
         check_whole("seed", seed, least=0)
         check_linear(
             context_dim=context_dim, arms=arms, noise=noise, link=link, scaling=scaling, parameters=parameters
@@ -97,7 +103,7 @@ class LinearWorld(Chainable):
         self._quantile = QUANTILES[link]
         self._context_draws = self._uniform_draws("contexts", scale * math.pi, (arms, context_dim))
         self._noise_draws = self._uniform_draws("noise", scale * SQRT3 * noise, (arms, self.post_dim))
-        self._vote_draws = RoundDraws(seed, "votes", self._distinct, lambda rng, rounds: rng.random(rounds))
+        self._vote_draws = RoundDraws(seed, "votes", self._distinct, uniforms)
         self._number, self._drawn = 0, self._draw_block(0)
 
     @property
@@ -152,7 +158,7 @@ class LinearWorld(Chainable):
             self.seed,
             purpose,
             self._distinct,
-            lambda rng, rounds: rng.uniform(-reach, reach, (rounds, *shape)),
+            partial(_uniform, reach=reach, shape=shape),
         )
 
     def _normal_theta(self) -> Array:
@@ -208,11 +214,17 @@ def _clears(utility: Array, arms: IntArray, hurdle: Array, entry: IntArray) -> A
 
 def _scaled(mapping: Mapping, scale: float) -> Mapping:
     """s φ(x / s): what φ becomes when x and y are both multiplied by s."""
+    return replace(mapping, function=partial(_scaled_value, mapping, scale))
 
-    def function(x: Array) -> Array:
-        return scale * mapping(x / scale)
 
-    return replace(mapping, function=function)
+def _scaled_value(mapping: Mapping, scale: float, x: Array) -> Array:
+    return scale * mapping(x / scale)
+
+
+def _uniform(
+    rng: np.random.Generator, rounds: int, *, reach: float, shape: tuple[int, ...]
+) -> Array:  # a named function, so that worlds can be pickled
+    return rng.uniform(-reach, reach, (rounds, *shape))
 
 
 def check_linear(
@@ -225,17 +237,6 @@ def check_linear(
     check_name("link", link, QUANTILES)
     check_name("scaling", scaling, get_args(Scaling))
     check_name("kind of parameters", parameters, get_args(Parameters))
-
-
-def _run_numbers(runs: int | Sequence[int]) -> tuple[int, ...]:
-    if not isinstance(runs, Sequence):
-        check_whole("runs", runs, least=1)
-        return tuple(range(runs))
-    for run in runs:
-        check_whole("run number", run, least=0)
-    if not runs:
-        raise InvalidInput("runs is empty. Expected a number of runs or a list of run numbers.")
-    return tuple(runs)
 
 
 def _post_dim(mapping: Mapping, context_dim: int, post_dim: int | None) -> int:

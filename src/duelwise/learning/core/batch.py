@@ -175,7 +175,7 @@ def observe(
     for i in range(run.shape[0]):
         r, slot = run[i], ready.slots[i]
         observe_one(core, r, slot, y[i], imputed)
-        if y.shape[2] > 0 and not imputed:
+        if not imputed:
             absorb_seen(model, r, p.x[r, slot], y[i])
     return FINE, _find_ready(core, ready, keeps, run)
 

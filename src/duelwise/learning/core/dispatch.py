@@ -105,6 +105,8 @@ def in_python(declared: F, state: object) -> F:
 def offers_kernel(part: object) -> bool:
     """Whether a part's own class says how it is compiled.
 
-    A subclass may have changed what its parent does, so what it only inherits does not count.
+    A subclass may have changed what its parent does, so what it only inherits does not count. A part that
+    hands over to another, `then`, is compiled only with that one.
     """
-    return "compiled" in vars(type(part))
+    then = getattr(part, "then", None)
+    return "compiled" in vars(type(part)) and (then is None or offers_kernel(then))

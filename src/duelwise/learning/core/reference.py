@@ -73,6 +73,10 @@ class Handle:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.held, name)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copied or pickled as its state: addresses hold for these arrays only."""
+        return Handle, (self.held,)
+
     @property
     def arrays(self) -> list[Any]:
         """All of the state, and of the tuples in it."""

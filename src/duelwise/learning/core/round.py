@@ -294,7 +294,9 @@ def admit(fit: Fit, r: int, arrivals: Arrivals, i: int) -> None:
 
 @compiled
 def absorb_seen(model: Any, r: int, x: Array, y: Array) -> None:
-    """`absorb` of a pair, x (2, dx), of whose y (2, dy) some may be unknown (NaN)."""
+    """`absorb` of a pair, x (2, dx), of whose y (2, dy) some may be unknown (NaN); nothing where dy is 0."""
+    if y.shape[1] == 0:
+        return
     gaps = False
     for side in range(2):
         for j in range(y.shape[1]):

@@ -62,7 +62,7 @@ def append_vote(history: History, r: int, arrivals: Arrivals, i: int) -> None:
         history.z[r, j, place] = arrivals.dz[i, j]
     history.weight[r, place], history.outcome[r, place] = arrivals.weight[i], arrivals.outcome[i]
     history.votes[r, place], history.leverage[r, place] = 1.0, arrivals.leverage[i]
-    history.rank[r, place] = arrivals.rank[i]
+    history.admitted[r, place], history.rank[r, place] = arrivals.weight[i], arrivals.rank[i]
     arrivals.row[i] = place
     history.held[r] += 1
 
@@ -79,6 +79,7 @@ def _add_vote(history: History, fit: Fit, r: int, arrivals: Arrivals, i: int) ->
     total = history.weight[r, place] + arrivals.weight[i]
     seen = history.weight[r, place] * history.outcome[r, place] + arrivals.weight[i] * arrivals.outcome[i]
     history.weight[r, place], history.outcome[r, place] = total, seen / total
+    history.admitted[r, place] += arrivals.weight[i]
     history.votes[r, place] += 1.0
     if counted:
         count_row(history, r, place, fit.theta[r], fit.rules.link, 1.0)
@@ -93,10 +94,11 @@ def _make_final(history: History, fit: Fit, r: int, arrivals: Arrivals, i: int) 
     for j in range(dz.shape[0]):
         dz[j] = history.z[r, j, place]
         history.z[r, j, place] = arrivals.dz[i, j]
-    move(fit.arrived, r, dz, -kappa * history.weight[r, place])
+    move(fit.arrived, r, dz, -kappa * history.admitted[r, place])  # what was added, whatever counts by now
     arrivals.weight[i] = weigh_arrived(fit.weigh, fit, r, arrivals.dz[i], arrivals.weight[i])
     move(fit.arrived, r, arrivals.dz[i], kappa * votes * arrivals.weight[i])
     history.weight[r, place], history.leverage[r, place] = votes * arrivals.weight[i], arrivals.leverage[i]
+    history.admitted[r, place] = history.weight[r, place]
     count_row(history, r, place, theta, link, 1.0)
 
 
@@ -119,7 +121,7 @@ class FullMLE:
         return MaximumLikelihood(self, runs, dim, regularisation)
 
 
-ROWS = ("z", "weight", "outcome", "votes", "leverage", "rank")
+ROWS = ("z", "weight", "admitted", "outcome", "votes", "leverage", "rank")
 """What is kept of a duel, along the last axis."""
 
 
@@ -131,9 +133,9 @@ class MaximumLikelihood:
         self.theta = np.zeros((runs, dim))
         count = np.zeros(runs, dtype=np.int64)
         self.history = History(
-            z=np.zeros((runs, dim, 64)), weight=np.zeros((runs, 64)), outcome=np.zeros((runs, 64)),
-            votes=np.zeros((runs, 64)), leverage=np.zeros((runs, 64)), rank=np.zeros((runs, 64)),
-            scratch=np.zeros((runs, 2, 64)), held=count.copy(), known=count.copy(),
+            z=np.zeros((runs, dim, 64)), weight=np.zeros((runs, 64)), admitted=np.zeros((runs, 64)),
+            outcome=np.zeros((runs, 64)), votes=np.zeros((runs, 64)), leverage=np.zeros((runs, 64)),
+            rank=np.zeros((runs, 64)), scratch=np.zeros((runs, 2, 64)), held=count.copy(), known=count.copy(),
             gradient=np.zeros((runs, dim)), inverse=np.eye(dim) / regularisation[:, None, None],
             passes=count.copy(), tolerance=settings.tolerance, most_passes=settings.most_passes,
         )  # fmt: skip

@@ -42,6 +42,7 @@ class History(NamedTuple):
 
     z: Array  # (R, d, capacity) Δz
     weight: Array  # (R, capacity) of all votes on the duel together
+    admitted: Array  # (R, capacity) the same as W holds it: a weighting may change `weight` later, W stays
     outcome: Array  # (R, capacity) their mean
     votes: Array  # (R, capacity) how many they are
     leverage: Array  # (R, capacity) ‖Δz‖ in V when their weight was fixed

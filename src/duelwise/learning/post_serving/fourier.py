@@ -68,6 +68,8 @@ class FourierModel:
         return expect_runs(self._fit, *dense(_waves(x, self._frequency, self._phase)))
 
     def learn(self, run: IntArray, x: Array, y: Array) -> None:
+        if self.post_dim == 0:
+            return
         if needs_separation(self._fit.inverse, y):
             self._separate()
         features = _waves(x, self._frequency[run], self._phase[run])

@@ -23,7 +23,10 @@ class PostServingModel(Protocol):
         ...
 
     def learn(self, run: IntArray, x: Array, y: Array) -> None:
-        """Served pairs whose y became known: run (n,), x (n, 2, dx), y (n, 2, dy), in this order."""
+        """Served pairs whose y became known: run (n,), x (n, 2, dx), y (n, 2, dy), in this order.
+
+        Where dy is 0 there is nothing to learn, and nothing changes.
+        """
         ...
 
     def snapshot(self) -> Snapshot: ...

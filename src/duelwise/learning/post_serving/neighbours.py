@@ -51,6 +51,8 @@ class NeighboursModel:
         return predict(np.ascontiguousarray(x), self._x, self._y, kept, self._settings.count)
 
     def learn(self, run: IntArray, x: Array, y: Array) -> None:
+        if self.post_dim == 0:
+            return
         memory = self._settings.memory
         most = int((self._seen + 2 * np.bincount(run, minlength=len(self._seen))).max())
         self._grow(min(most, memory))

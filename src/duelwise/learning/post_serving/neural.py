@@ -66,6 +66,8 @@ class NeuralModel:
         return predict(self._parameters, rows, *self._shape[1:]).astype(np.float64)
 
     def learn(self, run: IntArray, x: Array, y: Array) -> None:
+        if self.post_dim == 0:
+            return
         for wave in waves(run):
             self._rows.add(run[wave], x[wave], y[wave])
             self._train(run[wave])

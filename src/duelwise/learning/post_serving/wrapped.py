@@ -78,6 +78,8 @@ class SklearnRuns:
         return out
 
     def learn(self, run: IntArray, x: Array, y: Array) -> None:
+        if self.post_dim == 0:
+            return
         for i, r in enumerate(run):
             self._learn_pair(int(r), x[i], y[i])
 
@@ -86,8 +88,8 @@ class SklearnRuns:
         y = [pair for pairs in self._y for pair in pairs]
         return {
             "pairs": np.array([len(pairs) for pairs in self._x]),
-            "x": np.reshape(np.array(x, dtype=np.float64), (-1, 2, self._context_dim)),
-            "y": np.reshape(np.array(y, dtype=np.float64), (-1, 2, self._post_dim)),
+            "x": np.reshape(np.array(x, dtype=np.float64), (len(x), 2, self._context_dim)),
+            "y": np.reshape(np.array(y, dtype=np.float64), (len(y), 2, self._post_dim)),
         }
 
     def restore(self, state: Snapshot) -> None:

@@ -30,7 +30,7 @@ class Noise:
     """Perturbations that depend on (seed, run, round) alone, for any number of candidates."""
 
     def __init__(self, seed: int, runs: tuple[int, ...]) -> None:
-        self._seed, self._runs = seed, runs
+        self.seed, self.numbers = seed, runs
         self._draws: dict[tuple[str, int], RoundDraws] = {}
 
     def gumbel(self, round: int, arms: int) -> Array:
@@ -48,14 +48,14 @@ class Noise:
     @property
     def runs(self) -> int:
         """R."""
-        return len(self._runs)
+        return len(self.numbers)
 
     def _drawn(self, purpose: str, arms: int, draw: Draw) -> RoundDraws:
         if (purpose, arms) not in self._draws:
             if len(self._draws) >= 8:  # candidate sets of many sizes: keep a few blocks only
                 self._draws.clear()
             name = f"selection/{purpose}/{arms}"
-            self._draws[purpose, arms] = RoundDraws(self._seed, name, self._runs, draw)
+            self._draws[purpose, arms] = RoundDraws(self.seed, name, self.numbers, draw)
         return self._draws[purpose, arms]
 
 

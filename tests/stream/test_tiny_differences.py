@@ -1,0 +1,28 @@
+"""Features that hardly differ: no square of a difference may leave the floats."""
+
+import numpy as np
+import pytest
+from living import Clock
+
+from duelwise.storage import Store
+from duelwise.stream import DecisionStream, StreamSettings
+
+
+@pytest.mark.parametrize("goal", ["serve", "settle"])
+@pytest.mark.parametrize("tiny", [5e-324, 1e-310, 1e-200, 1e-160, 1e-150, 1e-140, 2e-140, 1e-100])
+def test_a_difference_near_nothing_breaks_no_answer(
+    store: Store, clock: Clock, goal: str, tiny: float
+) -> None:
+    settings = StreamSettings(context_dim=1, goal=goal)
+    with DecisionStream.create(store, "small", settings, clock=clock) as stream:
+        for _ in range(6):
+            duel = stream.ask([[0.0], [tiny], [tiny / 2]])
+            assert not duel.fallback
+            stream.tell(duel.ticket, "left")
+        ranked = stream.rank([[0.5], [3.0]])
+        numbers = [(one.utility, one.standard_error, one.probability_best) for one in ranked.items]
+        assert np.isfinite(numbers).all()
+        for _ in range(4):  # features of the usual size are learned from as ever
+            duel = stream.ask([[0.5], [3.0]])
+            stream.tell(duel.ticket, "left" if duel.left.index == 1 else "right")
+        assert stream.best([[0.5], [3.0]]).id == "1"
