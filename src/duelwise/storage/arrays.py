@@ -36,7 +36,7 @@ def written(kind: Kind, values: Sequence[Any]) -> bytes:
     exact, count = type(kind), len(values)
     if exact in _OFTEN_ALIKE:
         return _written_before(exact, tuple(values))
-    if values[0] is None and values.count(None) == count:
+    if values.count(None) == count:
         return _nulls(exact, count)
     return _written(exact, values)
 
