@@ -126,7 +126,7 @@ class GroupWriter(ABC):
     """Writes what waits in one lane or several, one transaction after another.
 
     While it writes, the next group gathers; a writer that is idle begins with what can be read at this
-    moment. It never waits for more to come.
+    moment.
     """
 
     def __init__(self, pool: Executor, on_group: Callable[[int], None]) -> None:
@@ -157,9 +157,10 @@ class GroupWriter(ABC):
         loop: asyncio.AbstractEventLoop,
     ) -> None:  # fmt: skip
         self._on_group(sum(group.hand_out(each) for group, each in zip(groups, outcomes, strict=True)))
-        self._go_on(loop)
+        self._go_on(loop, answered=sum(len(group.waiting) for group in groups))
 
-    def _go_on(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _go_on(self, loop: asyncio.AbstractEventLoop, *, answered: int = 0) -> None:
+        """Begin with what waits, if anything does; so many requests were just answered."""
         self._is_busy = False
         if self._ready:
             self._begin_soon(loop)

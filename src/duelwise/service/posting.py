@@ -7,10 +7,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
 
+from duelwise.service.cores import Cores
 from duelwise.service.lanes import Group, GroupWriter, Lane, Outcomes, committed
 from duelwise.storage import Store, told_plainly
 from duelwise.storage.posted import Posted
 from duelwise.stream.posted_turns import PostedTurn, post_turn
+
+LONGEST_PAUSE = 0.005  # seconds
+NOT_PAUSING = 16  # groups after one for which too few came
 
 Then = Callable[[Exception | None], None]
 """Is called when the answers are here, or with what went wrong."""
@@ -22,22 +26,56 @@ class PostedWriter(GroupWriter):
     When that cannot be (a lock is not free, a stream has to catch up first, there is no connection), each
     stream has a transaction of its own in a thread, which waits for what there is to wait for. Until
     it is back, the others go on without it.
+
+    A small group costs the server and this process nearly as much as a large one. Where cores are short, a
+    pause gives them to others: the next group waits for as many requests as were just answered, at most half
+    as long as the last transaction took. Elsewhere it would leave a core idle, and nobody waits.
     """
 
-    def __init__(self, store: Store, pool: Executor, on_group: Callable[[int], None]) -> None:
+    def __init__(
+        self, store: Store, pool: Executor, on_group: Callable[[int], None], cores: Cores | None = None
+    ) -> None:
         super().__init__(pool, on_group)
         self._store = store
         self._is_connecting = False
         self._away: set[Lane] = set()  # with a thread
+        self._cores, self._began = cores or Cores(), 0.0
+        self._pause: asyncio.TimerHandle | None = None
+        self._wanted = 0  # requests that end a pause
+        self._not_pausing = 0  # groups that will not wait
 
     def added(self, lane: Lane) -> None:
-        if lane not in self._away:
-            super().added(lane)
+        if lane in self._away:
+            return
+        super().added(lane)
+        if self._pause is not None and self._requests() >= self._wanted:
+            self._pause.cancel()
+            self._begin(asyncio.get_running_loop())
+
+    def _go_on(self, loop: asyncio.AbstractEventLoop, *, answered: int = 0) -> None:
+        now = loop.time()
+        if self._not_pausing:
+            self._not_pausing -= 1
+        elif answered and self._ready and self._cores.are_short(now):
+            self._wanted = self._requests() + answered
+            seconds = min((now - self._began) / 2, LONGEST_PAUSE)
+            self._pause = loop.call_later(seconds, self._end_pause, loop)
+            return
+        super()._go_on(loop)
+
+    def _end_pause(self, loop: asyncio.AbstractEventLoop) -> None:
+        """They did not come."""
+        self._not_pausing = NOT_PAUSING
+        self._begin(loop)
+
+    def _requests(self) -> int:
+        return sum(len(lane.queue) for lane in self._ready)
 
     def close(self) -> None:
         """What was begun ends with the pool's threads, or with the store's connections."""
 
     def _start(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
+        self._pause, self._began = None, loop.time()
         try:
             turn = post_turn(self._store, [(group.lane.stream, group.operations) for group in groups])
         except Exception:  # whatever it is, each stream by itself will say it, or wait for it
