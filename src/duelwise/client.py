@@ -51,6 +51,7 @@ ERRORS: dict[str, type[errors.DuelwiseError]] = {
     "read-only": errors.ReadOnly,
     "damaged": errors.Damaged,
     "folding": errors.Folding,
+    "compiling": errors.Compiling,
     "storage-failure": errors.StorageFailure,
 }
 RETRIES = 4  # with the waits below, about three seconds in all

@@ -86,6 +86,10 @@ class Folding(DuelwiseError):
         self.done = done
 
 
+class Compiling(DuelwiseError):
+    """The learner is being compiled; the service is ready when that is done."""
+
+
 class TooLarge(InvalidInput):
     """A request is beyond a limit of the service. Nothing was changed."""
 

@@ -9,8 +9,9 @@ from typing import cast
 
 import pytest
 
-from duelwise.errors import StorageFailure
+from duelwise.errors import Compiling
 from duelwise.service import readiness
+from duelwise.service.problems import problem, respond
 from duelwise.service.readiness import Readiness
 from duelwise.storage import Store
 
@@ -34,7 +35,7 @@ def said(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> p
 
 def test_it_says_what_it_compiles_and_how_long_that_took(said: pytest.LogCaptureFixture) -> None:
     ready = Readiness(store('{"context_dim": 2}', "nonsense"))
-    with pytest.raises(StorageFailure, match="still being compiled"):
+    with pytest.raises(Compiling, match="still being compiled"):
         asyncio.run(ready.check())
     ready._compile()
     ready.close()
@@ -44,6 +45,16 @@ def test_it_says_what_it_compiles_and_how_long_that_took(said: pytest.LogCapture
         "a stream cannot be made of its settings: nonsense",
         "ready: the learner was compiled in 1.5 s",
     ]
+
+
+def test_until_it_is_compiled_the_problem_says_so() -> None:
+    ready = Readiness(store())
+    with pytest.raises(Compiling) as found:
+        asyncio.run(ready.check())
+    ready.close()
+    said = problem(found.value)
+    assert (said["status"], said["title"]) == (503, "The learner is being compiled")
+    assert respond(found.value).further == {"retry-after": "1"}
 
 
 def test_once_compiled_it_counts_the_streams(said: pytest.LogCaptureFixture) -> None:

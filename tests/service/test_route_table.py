@@ -22,6 +22,7 @@ STATUS = {
     "unauthorised": 401,
     "forbidden": 403,
     "folding": 503,
+    "compiling": 503,
     "overloaded": 503,
     "too-many-requests": 429,
     "read-only": 503,

@@ -1,11 +1,13 @@
 """Creating, listing and looking at streams over HTTP."""
 
+import asyncio
 import json
 import threading
 import time
 
 import httpx
 import pytest
+from starlette.types import Message
 
 from duelwise.storage import Store
 from duelwise.stream_fields import setting_fields
@@ -122,3 +124,33 @@ def test_alive_and_ready_are_two_questions(
     assert http.get("/readyz").status_code == 503
     assert http.get("/healthz").json()["status"] == "ok"
     hang.set()
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/metrics", "/", "/docs", "/openapi.json", "/v1/streams", ""])
+def test_head_is_get_without_its_body(http: httpx.Client, meals: str, path: str) -> None:
+    got, head = http.get(path or meals), http.head(path or meals)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-type"] == got.headers["content-type"]
+    assert int(head.headers["content-length"]) > 0
+
+
+def test_head_of_what_is_not_there(http: httpx.Client, meals: str) -> None:
+    missing = http.head("/v1/streams/nothing")
+    assert (missing.status_code, missing.content) == (404, b"")
+    assert http.head(f"{meals}/ask").status_code == 405
+    assert http.head(f"{meals}/export").status_code == 200
+
+
+def test_head_sends_no_body_to_any_server(transport: InProcess) -> None:
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "HEAD", "path": "/healthz", "headers": [], "query_string": b""}
+    asyncio.run(transport.app(scope, receive, send))
+    assert dict(sent[0]["headers"])[b"content-length"] != b"0"
+    assert [message.get("body") for message in sent[1:]] == [b""]

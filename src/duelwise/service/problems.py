@@ -101,6 +101,10 @@ KINDS: dict[type[Exception], Kind] = {
         503, "folding", "The stream's log is being folded again",
         "Nothing was recorded. Send it again after the time in Retry-After; other streams serve meanwhile.",
     ),
+    errors.Compiling: Kind(
+        503, "compiling", "The learner is being compiled",
+        "Ask again after the time in Retry-After. `duelwise warm` compiles ahead.",
+    ),
     errors.Overloaded: Kind(
         503, "overloaded", "Too much waits already",
         "The request was not begun. Send it again after the time in Retry-After.",

@@ -9,7 +9,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from duelwise.errors import StorageFailure
+from duelwise.errors import Compiling, StorageFailure
 from duelwise.storage import Store
 from duelwise.stream import StreamSettings
 from duelwise.stream.warming import kinds, warm_once
@@ -34,7 +34,7 @@ class Readiness:
     async def check(self) -> int:
         """The number of streams; an error that says what is missing."""
         if not self._compiled:
-            raise StorageFailure("The learner is still being compiled; it is ready in a moment.")
+            raise Compiling("The learner is still being compiled; it is ready in a moment.")
         looking = asyncio.get_running_loop().run_in_executor(self._pool, self._store.count)
         try:
             return await asyncio.wait_for(looking, DEADLINE)

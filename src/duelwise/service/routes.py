@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from duelwise.errors import DuelwiseError, Overloaded, unknown_name
 from duelwise.service.auth import Guard, Role
@@ -112,6 +112,8 @@ class Table:
         for endpoint in endpoints:
             place = self._places.setdefault(pattern_of(endpoint.path.split("/")), {})
             place[endpoint.method] = endpoint
+            if endpoint.method == "GET":
+                place["HEAD"] = endpoint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"] if scope["type"] == "http" else ""
@@ -123,6 +125,8 @@ class Table:
         reply = await self._answer(place, segments, scope, receive)
         if reply is None:
             return
+        if scope["method"] == "HEAD":
+            send = _without_body(send)
         if isinstance(reply, Response):
             await reply(scope, receive, send)
             return
@@ -177,6 +181,15 @@ class Table:
             return await self._perform(endpoint, Call(name, ticket, body, key, caller))
         finally:
             self._room.free(size)
+
+
+def _without_body(send: Send) -> Send:
+    """Passes on the headers as they are; the body is empty."""
+
+    async def send_head(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return send_head
 
 
 def _closing(reply: Reply, scope: Scope) -> Reply:
