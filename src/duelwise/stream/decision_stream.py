@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
 from typing import Self, cast
@@ -16,7 +17,7 @@ from duelwise.storage.rows import BEGINNING
 from duelwise.stream import editing, events, tickets
 from duelwise.stream.answering import ALL, wider_by_source
 from duelwise.stream.candidates import Candidates, PartialFeatures, check_stream_name
-from duelwise.stream.events import Asked, Recorded
+from duelwise.stream.events import Asked, ClockConfirmed, Recorded
 from duelwise.stream.group_commit import MOST_AT_ONCE, GroupCommit
 from duelwise.stream.heartbeat import check_arithmetic
 from duelwise.stream.items import Put
@@ -69,28 +70,15 @@ class DecisionStream(StreamAnswers):
         cls, store: str | Store, name: str, settings: StreamSettings, *, clock: Clock = time.time
     ) -> DecisionStream:
         """A new stream, or the one of this name if it has the same settings."""
-        if isinstance(store, Store):
-            register(store, name, settings, at=clock())
-            return cls(store, name, clock=clock)
-        opened = open_store(store)
-        try:
+        with _kept_open(store) as opened:
             register(opened, name, settings, at=clock())
-            return cls(opened, name, clock=clock, owns_store=True)
-        except BaseException:
-            opened.close()
-            raise
+            return cls(opened, name, clock=clock, owns_store=opened is not store)
 
     @classmethod
     def open(cls, store: str | Store, name: str, *, clock: Clock = time.time) -> DecisionStream:
         """An existing stream; `store` is an address such as sqlite:///duels.db, or an open store."""
-        if isinstance(store, Store):
-            return cls(store, name, clock=clock)
-        opened = open_store(store)
-        try:
-            return cls(opened, name, clock=clock, owns_store=True)
-        except BaseException:
-            opened.close()
-            raise
+        with _kept_open(store) as opened:
+            return cls(opened, name, clock=clock, owns_store=opened is not store)
 
     def close(self) -> None:
         """Finish work in the background and leave a snapshot, so that opening is quick."""
@@ -185,7 +173,7 @@ class DecisionStream(StreamAnswers):
         with replica.lock:
             if confirm_clock:
                 with replica.batch() as batch:
-                    batch.confirm_clock()
+                    batch.record(ClockConfirmed())
             else:
                 replica.refresh()
             asked_before = replica.now() - seconds
@@ -193,7 +181,7 @@ class DecisionStream(StreamAnswers):
         while after is not None:
             with replica.lock, replica.batch() as batch:
                 after = batch.expire(asked_before=asked_before, after=after, limit=CLOSED_AT_ONCE)
-                total += len(batch.appended)
+                total += len(batch.transaction.appended)
         with replica.lock:
             replica.upkeep()
         return total
@@ -302,6 +290,20 @@ class DecisionStream(StreamAnswers):
 
     def _recorded(self, seq: int) -> Recorded:
         return events.decode(next(self._store.events(self._replica.row.id, after=seq - 1, upto=seq)))
+
+
+@contextmanager
+def _kept_open(store: str | Store) -> Generator[Store]:
+    """A store, or the one of an address, which is closed again when something fails."""
+    if isinstance(store, Store):
+        yield store
+        return
+    opened = open_store(store)
+    try:
+        yield opened
+    except BaseException:
+        opened.close()
+        raise
 
 
 def _commit(replica: Replica, operations: list[Operation]) -> list[Answer | DuelwiseError]:

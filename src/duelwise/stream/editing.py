@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from duelwise.stream.candidates import check_name
 from duelwise.stream.catalogue import check_ids
-from duelwise.stream.events import ItemsPut
+from duelwise.stream.events import ItemsPut, ItemsWithdrawn, SourceHeld, SourceReleased
 from duelwise.stream.items import Put, Record, chunks, features_by_id, news, read_items, records_of
 from duelwise.stream.projections import FITTED_TO
 from duelwise.stream.replica import Replica
@@ -19,7 +20,7 @@ def put_items(replica: Replica, items: object) -> Put:
         with replica.lock, replica.batch() as batch:
             new, counts = news(put, replica.folded.catalogue)
             if new is not None:
-                batch.put_items(new)
+                batch.record(new)
         total = Put(*(a + b for a, b in zip(total, counts, strict=True)))
     return total
 
@@ -41,7 +42,7 @@ def _checked(replica: Replica, records: Sequence[Record]) -> list[ItemsPut]:
         with replica.lock, replica.batch() as batch:
             others_first = any(fit.name not in replica.folded.encoder.to_fit for fit in fits)
             if not others_first:
-                batch.keep_projections(fits)
+                batch.record(*fits)
                 return checked
 
 
@@ -51,14 +52,17 @@ def withdraw_items(replica: Replica, ids: Sequence[str]) -> int:
     with replica.lock, replica.batch() as batch:
         replica.folded.catalogue.some(ids)
         if ids:
-            batch.withdraw_items(ids)
+            batch.record(ItemsWithdrawn(list(ids)))
     return len(ids)
 
 
 def set_source(replica: Replica, source: str, *, held: bool) -> bool:
     """Hold a source back or release it; False when it is so already."""
+    check_name("source", source)
     with replica.lock:
         with replica.batch() as batch:
-            changed = batch.hold_source(source) if held else batch.release_source(source)
+            changed = held != (source in replica.folded.left_out.sources)
+            if changed:
+                batch.record(SourceHeld(source) if held else SourceReleased(source))
         replica.upkeep()
     return changed

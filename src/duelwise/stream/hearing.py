@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from duelwise.errors import Conflict
@@ -12,7 +14,6 @@ from duelwise.stream.candidates import check_name, read_partial
 from duelwise.stream.events import Asked, Imputed, Observed, Retracted, Skipped, Told
 from duelwise.stream.lifecycle import LATE_CONTEXT, outcome_of
 from duelwise.stream.operations import Observe, Receipt, Retract, Tell
-from duelwise.stream.parts_of_contexts import merge
 from duelwise.stream.transaction import Transaction, receipt_of
 from duelwise.types import Array, BoolArray
 
@@ -30,7 +31,7 @@ class Hearing:
         left = read_partial(observe.left, names, "the left candidate's context")
         right = read_partial(observe.right, names, "the right candidate's context")
         given = np.stack([right, left] if ticket.swapped else [left, right])
-        y, fresh = merge(self._known_context(ticket), given, observe.ticket)
+        y, fresh = _merge(self._known_context(ticket), given, observe.ticket)
         if not fresh.any() and (names or ticket.observed_seq is not None):
             return Receipt(observe.ticket, ticket.state, changed=False)
         if names and ticket.state in LATE_CONTEXT:  # skipped, or imputed before
@@ -54,6 +55,8 @@ class Hearing:
                 f"Ticket {tell.ticket} already has another vote from this source. A vote is final; retract "
                 "it if it was wrong."
             )
+        if outcome is None and self._has_skipped(ticket, tell.source):
+            return Receipt(tell.ticket, ticket.state, changed=False)
         if len(given) >= ticket.wanted:
             raise Conflict(
                 f"Ticket {tell.ticket} already has its {ticket.wanted} votes, from other sources. "
@@ -72,6 +75,15 @@ class Hearing:
         if ticket.state == "voted" and self._waited_enough(ticket):
             ticket = self._impute(ticket)
         return Receipt(tell.ticket, ticket.state, changed=True, vote=vote)
+
+    def reads_events(self, operation: Observe | Tell) -> bool:
+        """Whether a context, or a skip, is compared with events of its duel."""
+        ticket = self._record.look_at(operation.ticket)
+        if ticket is None:
+            return False
+        if isinstance(operation, Tell):
+            return ticket.wanted > 1
+        return bool(ticket.observed_seq) or ticket.state in LATE_CONTEXT
 
     def impute_overdue(self, *, asked_before: float, after: Place, limit: int) -> Place | None:
         """Learn from votes whose context did not come in time; returns where to go on, if there is more."""
@@ -111,6 +123,13 @@ class Hearing:
             )
         return ticket
 
+    def _has_skipped(self, ticket: TicketRow, source: str | None) -> bool:
+        """Whether this rater has skipped the duel, which still waits for others."""
+        if ticket.wanted == 1:
+            return False
+        rows = self._record.writer.of_round(ticket.round, "skipped", after=ticket.asked_seq)
+        return any(cast("Skipped", events.decode(row).event).source == source for row in rows)
+
     def _known_context(self, ticket: TicketRow) -> Array:
         """(2, dy) what was observed of the pair so far."""
         if ticket.observed_seq is None:
@@ -137,3 +156,15 @@ class Hearing:
         return self._record.advance(
             ticket, Imputed(ticket.round, self._record.folded.inputs.expected_context(0, ticket.round))
         )
+
+
+def _merge(known: Array, given: Array, ticket: str) -> tuple[Array, BoolArray]:
+    """(2, dy) known and given values together, and which are new; another for a known one is a conflict."""
+    both = ~np.isnan(known) & ~np.isnan(given)
+    if not np.array_equal(known[both], given[both]):
+        raise Conflict(
+            f"Ticket {ticket} already has another context. A value is recorded once; "
+            "retract the ticket if the first one was wrong."
+        )
+    fresh = np.isnan(known) & ~np.isnan(given)
+    return np.where(fresh, given, known), fresh

@@ -54,7 +54,7 @@ class PostedTurn:
         self.connection.send("COMMIT")
         self.connection.post()
         for one in self._joined:  # while the server is at it
-            one.batch.fold()
+            one.batch.transaction.fold_so_far()
 
     def _writers(self) -> list[Writer]:
         if self.asks:

@@ -205,15 +205,15 @@ class Replica:
         """What a failed transaction has folded already goes: the state is loaded again before it is used."""
         if batch is not None:
             self._others_wrote = time.monotonic()  # it may have failed for that
-            self._half_applied = self._half_applied or batch.is_ahead
+            self._half_applied = self._half_applied or batch.transaction.is_ahead
 
     def _apply(self, batch: Batch) -> None:
         """The rest of what a durable transaction has recorded."""
         self._half_applied = True
-        self.folded.apply_all(batch.appended[batch.folded_upto :])
+        batch.transaction.fold_so_far()
         self._half_applied = False
         self._refreshed = time.monotonic()
-        self._recent |= batch.moved
+        self._recent |= batch.transaction.moved
         if len(self._recent) > RECENT_TICKETS:
             self._recent = dict(list(self._recent.items())[-RECENT_TICKETS // 2 :])
 

@@ -98,15 +98,17 @@ class Transaction:
 
     def advance(self, ticket: TicketRow | None, event: Event, event_id: str | None = None) -> TicketRow:
         """Record what happened to a ticket, and move it on."""
-        after = tickets.after(ticket, self.append(event, event.round, event_id))
+        after = tickets.after(ticket, self.append(event, event_id))
         assert after is not None  # every caller has looked at the ticket's state
         self.moved[after.round] = after
         self.writer.put(after)
         return after
 
-    def append(self, event: Event, round: int, event_id: str | None) -> Recorded:
+    def append(self, event: Event, event_id: str | None = None) -> Recorded:
         """Record an event."""
-        seq = self.writer.append(kind_of(event), encode(event), at=self.at, round=round, event_id=event_id)
+        seq = self.writer.append(
+            kind_of(event), encode(event), at=self.at, round=event.round, event_id=event_id
+        )
         recorded = Recorded(seq, self.at, event, event_id)
         self.appended.append(recorded)
         return recorded

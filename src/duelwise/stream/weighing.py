@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from duelwise.answers.trust import distrusted
+from duelwise.stream.events import SourcesWeighed
 from duelwise.stream.folded import Folded
 from duelwise.stream.logs import Log
 from duelwise.stream.settings import StreamSettings
@@ -65,7 +66,7 @@ def weigh_sources(replica: Replica) -> None:
         if replica.folded.left_out.weighed_at != before.weighed_at:
             return
         changed = frozenset(found) != replica.folded.left_out.distrusted
-        batch.weigh_sources(found, votes=votes, changed=changed)
+        batch.record(SourcesWeighed(found, votes, changed))
     if changed:
         logger.info("%d sources of the stream are distrusted now", len(found))
         replica.rebuild()
