@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 
 class DuelwiseError(Exception):
@@ -120,6 +120,12 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return UnknownName(f"There is no {kind} called {name!r}.{hint} Known: {', '.join(names)}.")
+
+
+def check_known(kind: str, name: str, known: Collection[str]) -> None:
+    """Refuse a name outside a registry and suggest the nearest."""
+    if name not in known:
+        raise unknown_name(kind, name, known)
 
 
 def require(module: str, *, extra: str, purpose: str) -> None:

@@ -16,16 +16,16 @@ from duelwise.errors import UnknownName
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.audit_page import audit_page
 from duelwise.stream.auditing import audit
+from duelwise.stream.gold import Gold, read_gold
+from duelwise.stream.importing import import_duels
 from duelwise.stream.tables import (
     cell,
-    columns_of,
-    item_columns,
     preferences,
-    text_of,
     vote_columns,
     votes_as,
     written,
 )
+from duelwise.stream.text_files import unquoted
 
 HOSTILE = "=SUM(A1)<script>"
 
@@ -51,7 +51,7 @@ def test_a_table_read_back_gives_the_same_votes(stream: DecisionStream) -> None:
     columns = vote_columns(stream.votes())
     rows = list(csv.DictReader(io.StringIO(written(columns, "csv").decode())))
     for name in ("ticket", "left", "right", "winner", "source"):
-        assert [text_of(row[name]) for row in rows] == columns[name]
+        assert [unquoted(row[name]) for row in rows] == columns[name]
     assert [float(row["weight"]) for row in rows] == columns["weight"]
     assert [float(row["left.size"]) for row in rows] == columns["left.size"]
     assert not any(value.startswith(("=", "@", "+", "-")) for row in rows for value in row.values() if value)
@@ -70,10 +70,14 @@ def test_preferences_name_prompt_chosen_and_rejected(stream: DecisionStream) -> 
     assert all(row["margin"] > 0 and row["rater"].startswith("@rater") for row in rows)
 
 
-@pytest.mark.parametrize("text", ["plain", "=1", "+1", "-1", "@x", "\tx", "'quoted", ""])
+@pytest.mark.parametrize("text", ["plain", "=1", "+1", "-1", "@x", "\tx", "'quoted", "'=1", "''", ""])
 def test_a_cell_is_plain_text_and_read_back(text: str) -> None:
-    assert text_of(str(cell(text))) == text
+    assert unquoted(str(cell(text))) == text
     assert not str(cell(text)).startswith(("=", "+", "-", "@", "\t"))
+
+
+def test_a_quote_that_nobody_put_there_is_left_alone() -> None:
+    assert unquoted("'tis") == "'tis"
 
 
 def test_an_unknown_format_is_refused(stream: DecisionStream) -> None:
@@ -99,18 +103,19 @@ def test_a_row_says_what_was_shown_left_and_right(stream: DecisionStream) -> Non
     assert [sizes[str(id)] for id in columns["right"]] == columns["right.size"]
 
 
-def test_items_are_a_row_each_with_a_column_a_feature(url: str) -> None:
-    names = ("size", "warmth")
-    settings = StreamSettings(context_dim=1, post_dim=1, feature_names=names)
-    with DecisionStream.create(url, "items", settings) as stream:
-        stream.put_items([{"id": "a", "features": [1.0], "group": "g"}, {"id": "b", "features": [0.5]}])
-        assert item_columns(stream.catalogue, names[:1], names[1:]) == {
-            "id": ["a", "b"],
-            "group": ["g", None],
-            "size": [1.0, 0.5],
-            "warmth": [None, None],
-        }
-    assert columns_of([]) == {}
+def test_names_survive_export_and_import(stream: DecisionStream, tmp_path: Path) -> None:
+    votes, items, gold = tmp_path / "votes.csv", tmp_path / "items.csv", tmp_path / "gold.csv"
+    votes.write_bytes(votes_as(stream, "csv"))
+    settings = StreamSettings(context_dim=1, feature_names=("size",))
+    with DecisionStream.create(f"sqlite:///{tmp_path}/other.db", "shop", settings) as other:
+        assert import_duels(other, votes) == 30
+        assert set(other.votes().source) == {"@rater 0", "@rater 1"}
+        names = [HOSTILE, "'quoted", "''", "plain", "-1"]
+        items.write_bytes(written({"id": names, "group": names, "size": [0.0, 1.0, 2.0, 3.0, 4.0]}, "csv"))
+        assert other.put_items(items).added == 5
+        assert [other.catalogue.item(name).group for name in names] == names
+    gold.write_bytes(written({"better": [HOSTILE], "worse": ["'quoted"]}, "csv"))
+    assert read_gold(gold) == [Gold(HOSTILE, "'quoted")]
 
 
 def test_a_preference_for_the_second_turns_pair_and_margin(stream: DecisionStream) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +11,9 @@ import pytest
 from living import SETTINGS, Clock, candidates, live, vote
 from numpy.random import Generator
 
-from duelwise.errors import Conflict, InvalidInput
+from duelwise.errors import Conflict, InvalidInput, UnknownStream
 from duelwise.storage import Store, open_store
-from duelwise.stream import DecisionStream
+from duelwise.stream import DecisionStream, transfer
 from duelwise.stream.importing import import_duels
 from duelwise.stream.repair import verify
 from duelwise.stream.transfer import backup, derive, export_lines, read_backup, read_lines, restore
@@ -38,6 +38,39 @@ def test_a_restored_stream_goes_on_where_it_was(
     with pytest.raises(Conflict, match="already a stream 'meals'"):
         restore(other, read_backup(tmp_path / "meals.jsonl"))
     other.close()
+
+
+def test_backups_to_one_file_do_not_meet(
+    stream: DecisionStream, store: Store, rng: Generator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live(stream, rng, 5)
+    target = tmp_path / "meals.jsonl"
+    lines = list(export_lines(store, "meals"))
+
+    def interleaved(_store: Store, name: str) -> Iterator[str]:
+        yield lines[0]
+        if name == "first":
+            backup(store, "second", target)
+        yield from lines[1:]
+
+    monkeypatch.setattr(transfer, "export_lines", interleaved)
+    backup(store, "first", target)
+    assert target.read_text().splitlines() == lines
+    assert list(tmp_path.glob("meals.jsonl*")) == [target]
+
+
+def test_a_backup_that_fails_leaves_what_was_there(
+    stream: DecisionStream, store: Store, rng: Generator, tmp_path: Path
+) -> None:
+    target, leftover = tmp_path / "meals.jsonl", tmp_path / "meals.jsonl.partial"
+    leftover.mkdir()  # of that name nothing can be written
+    live(stream, rng, 5)
+    backup(store, "meals", target)
+    before = target.read_text()
+    with pytest.raises(UnknownStream):
+        backup(store, "nothing", target)
+    assert target.read_text() == before
+    assert sorted(tmp_path.glob("meals.jsonl*")) == [target, leftover]
 
 
 def test_a_torn_or_changed_export_is_noticed(stream: DecisionStream, store: Store, rng: Generator) -> None:

@@ -72,15 +72,15 @@ def run(
     post_serving: Annotated[
         str | None,
         typer.Option(
-            help=f"φ̂: {', '.join(POST_SERVING)}. Default: mlp under --protocol paper, else spline.",
+            help=f"φ̂: {', '.join(POST_SERVING)}. Default: spline; with --protocol paper, mlp.",
             autocompletion=names(post_serving_names),
         ),
     ] = None,
     protocol: Annotated[
         str | None,
         typer.Option(
-            help="paper: published settings (the default), with the paper's network. "
-            "fair: one treatment, tuned on other seeds. "
+            help="Left out: published settings with a spline, which is quick. "
+            "paper: the same with the paper's network. fair: one treatment, tuned on other seeds. "
             "listing-1, theory, appendix: RCDP-UCB as that part of the paper has it.",
             autocompletion=names(protocols),
         ),

@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from duelwise.errors import InvalidInput
-from duelwise.stream.text_files import opened_text
+from duelwise.stream.text_files import opened_text, plain_row
 from duelwise.stream.vote_table import VoteTable
 from duelwise.types import Array, BoolArray
 
@@ -36,7 +36,7 @@ def read_gold(path: Path) -> list[Gold]:
         raise InvalidInput(f"{path.name} ends in {path.suffix!r}; expected .csv or .jsonl.")
     with opened_text(path) as file:
         lines = list(file)
-    rows: Iterable[Mapping[str, object]] = csv.DictReader(lines)
+    rows: Iterable[Mapping[str, object]] = map(plain_row, csv.DictReader(lines))
     if path.suffix != ".csv":
         rows = [_object(line, path.name) for line in lines if line.strip()]
     found: list[Gold] = []

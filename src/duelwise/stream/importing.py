@@ -21,7 +21,7 @@ from duelwise.stream.decision_stream import DecisionStream
 from duelwise.stream.lifecycle import WINNERS
 from duelwise.stream.operations import Import, Receipt
 from duelwise.stream.settings import StreamSettings
-from duelwise.stream.text_files import opened_text
+from duelwise.stream.text_files import opened_text, plain_row
 
 AT_ONCE = 200  # duels in one transaction
 _TEXTS = ("winner", "source", "event_id")
@@ -89,7 +89,7 @@ def _from_csv(path: Path, settings: StreamSettings) -> Iterator[tuple[int, Impor
             )
         if len(set(reader.fieldnames or ())) != len(reader.fieldnames or ()):
             raise InvalidInput(f"{path.name} has two columns of one name; names must differ.")
-        for row in reader:
+        for row in map(plain_row, reader):
             if None in row:
                 raise InvalidInput(f"{path.name}, line {reader.line_num} has more cells than the first line.")
             yield reader.line_num, _duel(row, settings, f"{path.name}, line {reader.line_num}")

@@ -19,7 +19,7 @@ from duelwise.stream.catalogue import Catalogue
 from duelwise.stream.encoding import Encoder
 from duelwise.stream.events import ItemsPut
 from duelwise.stream.settings import StreamSettings
-from duelwise.stream.text_files import opened_text
+from duelwise.stream.text_files import opened_text, plain_row
 
 CHUNK = 2000  # items in one event
 LONGEST_CONTENT = 100_000  # characters of an item's content as JSON
@@ -117,7 +117,7 @@ def records_of(items: object, settings: StreamSettings) -> list[Record]:
 def _from_file(path: Path, settings: StreamSettings) -> list[Record]:
     if path.suffix == ".csv":
         with opened_text(path) as file:
-            return _from_rows(list(csv.DictReader(file)), settings)
+            return _from_rows(list(map(plain_row, csv.DictReader(file))), settings)
     if path.suffix in (".jsonl", ".ndjson"):
         with opened_text(path) as file:
             return [_line(text, number) for number, text in enumerate(file, start=1) if text.strip()]

@@ -1,4 +1,4 @@
-"""What a stream knows, as tables: CSV, Parquet, JSON lines, Arrow, and preferences for tuning."""
+"""What a stream knows, as tables: CSV, Parquet, JSON lines, and preferences for tuning."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from duelwise.errors import require, unknown_name
+from duelwise.errors import check_known, require, unknown_name
 from duelwise.storage import JSON
 from duelwise.stream.catalogue import Catalogue
 from duelwise.stream.decision_stream import DecisionStream
+from duelwise.stream.text_files import quoted
 from duelwise.stream.vote_table import VoteTable
 
 Columns = Mapping[str, Sequence[JSON]]
@@ -22,7 +22,6 @@ MEDIA_TYPES = {
     "jsonl": "application/jsonl",
     "preferences": "application/jsonl",
 }
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would run a cell that begins so
 
 
 def votes_as(stream: DecisionStream, format: str) -> bytes:
@@ -38,8 +37,7 @@ def votes_as(stream: DecisionStream, format: str) -> bytes:
 
 def check_format(format: str) -> None:
     """Refuse what is no format of votes."""
-    if format not in FORMATS:
-        raise unknown_name("format", format, FORMATS)
+    check_known("format", format, FORMATS)
 
 
 def vote_columns(votes: VoteTable) -> Columns:
@@ -90,29 +88,6 @@ def preferences(votes: VoteTable, catalogue: Catalogue, margin: Sequence[float])
     return found
 
 
-def columns_of(rows: Sequence[Any]) -> Columns:
-    """Columns of named tuples: rankings, raters."""
-    if not rows:
-        return {}
-    return {name: [getattr(row, name) for row in rows] for name in rows[0]._fields}
-
-
-def item_columns(catalogue: Catalogue, names: Sequence[str], post_names: Sequence[str]) -> Columns:
-    """A row an item, a column a feature."""
-    items = catalogue.page(group=None, after=None, limit=len(catalogue))
-    columns: dict[str, Sequence[JSON]] = {
-        "id": [item.id for item in items],
-        "group": [item.group for item in items],
-    }
-    for j, name in enumerate(names):
-        columns[name] = [float(item.x[j]) for item in items]
-    for j, name in enumerate(post_names):
-        columns[name] = [None if item.y is None else float(item.y[j]) for item in items]
-    if any(item.content is not None for item in items):
-        columns["content"] = [item.content for item in items]
-    return columns
-
-
 def written(columns: Columns, format: str) -> bytes:
     """A table as the bytes of a file."""
     if format == "csv":
@@ -136,15 +111,10 @@ def jsonl(rows: Sequence[Mapping[str, JSON]]) -> bytes:
 
 
 def cell(value: JSON) -> JSON:
-    """Text that a spreadsheet would run is made plain by a quote before it; `text_of` takes it away."""
-    if isinstance(value, str) and value.startswith((*_FORMULA, "'")):
-        return "'" + value
+    """A value as CSV has it, in which no spreadsheet finds anything to run."""
+    if isinstance(value, str):
+        return quoted(value)
     return json.dumps(value) if isinstance(value, dict | list) else value
-
-
-def text_of(cell: str) -> str:
-    """The text that was written into a cell."""
-    return cell.removeprefix("'")
 
 
 def _csv(columns: Columns) -> bytes:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from duelwise.errors import InvalidInput
+
+_QUOTED = ("=", "+", "-", "@", "\t", "\r", "'")  # a spreadsheet would run a cell that begins so; or a quote
 
 
 @contextmanager
@@ -20,3 +22,18 @@ def opened_text(path: Path) -> Generator[TextIO]:
             raise InvalidInput(
                 f"{path.name} is not in UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8."
             ) from error
+
+
+def quoted(text: str) -> str:
+    """Text that a spreadsheet would run is made plain by a quote before it."""
+    return f"'{text}" if text.startswith(_QUOTED) else text
+
+
+def unquoted(cell: str) -> str:
+    """The text that `quoted` made a cell of."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_QUOTED) else cell
+
+
+def plain_row(row: Mapping[Any, Any]) -> dict[Any, Any]:
+    """A row of CSV, its cells as they were before `quoted`; cells too many are a list."""
+    return {name: unquoted(cell) if isinstance(cell, str) else cell for name, cell in row.items()}

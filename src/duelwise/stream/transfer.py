@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn, cast
 
-from duelwise.errors import Conflict, InvalidInput, unknown_name
+from duelwise.errors import Conflict, InvalidInput, check_known
 from duelwise.storage import JSON, Store, Writer
 from duelwise.stream.candidates import check_name, check_stream_name
 from duelwise.stream.events import Asked, Event, Recorded, encode, from_json, kind_of, to_json
@@ -178,12 +179,15 @@ def _header(text: str) -> dict[str, JSON]:
 
 def backup(store: Store, name: str, path: Path) -> None:
     """Write a stream's log to a file: whole, or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("w", encoding="utf-8") as file:
-        file.writelines(line + "\n" for line in export_lines(store, name))
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")  # two backups cannot meet
+    try:
+        with partial.open("x", encoding="utf-8") as file:
+            file.writelines(line + "\n" for line in export_lines(store, name))
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def read_backup(path: Path) -> ExportedLog:
@@ -238,8 +242,7 @@ def derive_columns(
     """
     old = exported.settings
     for column in columns.values():
-        if column not in old.feature_names:
-            raise unknown_name("feature", column, old.feature_names)
+        check_known("feature", column, old.feature_names)
     before = [new for new, column in columns.items() if column in old.context_names]
     after = [new for new, column in columns.items() if column in old.post_names]
     settings = StreamSettings.from_dict(
