@@ -15,7 +15,8 @@ import numpy as np
 import psutil
 
 from duelwise.learning.core.patient import patience
-from duelwise.stream.choosing import Choices, Chooser
+from duelwise.stream.candidates import CandidateSet
+from duelwise.stream.choosing import Chooser
 from duelwise.stream.events import Asked, Event, Observed, Recorded, Told
 from duelwise.stream.folded import Folded
 from duelwise.stream.settings import StreamSettings
@@ -40,7 +41,7 @@ class Life:
         if ranged is not None:
             self._happen(ranged)
         x = self._rng.standard_normal((ARMS, DIM))
-        choice = self._chooser.choose(self.folded, Choices(x), t)
+        choice = self._chooser.choose(self.folded, CandidateSet(x, None), t)
         served = x[choice.arms]
         self._happen(
             Asked(

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from duelwise.stream.choosing import Choices, Chooser
+from duelwise.stream.candidates import CandidateSet
+from duelwise.stream.choosing import Chooser
 from duelwise.stream.events import Asked, Event, Observed, Recorded, Told
 from duelwise.stream.folded import Folded
 from duelwise.stream.settings import StreamSettings
@@ -18,7 +19,7 @@ class BareStream:
         """The round and the pair (its first and second)."""
         folded, round = self.folded, self.folded.ledger.rounds
         x, ranged = np.asarray(x, dtype=np.float64), folded.due_ranges()
-        choice = self._chooser.choose(folded, Choices(x), round)
+        choice = self._chooser.choose(folded, CandidateSet(x, None), round)
         bounds = choice.bounds
         if ranged is not None:
             self.record(ranged)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from duelwise.answers.belief import Posterior
+from duelwise.answers.logistic import logistic
 from duelwise.types import Array, IntArray
 
 LEAST_SOURCES = 5  # with fewer nothing can be said of how sources differ
@@ -22,7 +23,7 @@ def clustered(answer: Posterior, dz: Array, outcome: Array, source: IntArray, so
     named = source >= 0
     if sources < LEAST_SOURCES or not named.any():
         return answer
-    residual = outcome - 1.0 / (1.0 + np.exp(-np.clip(dz @ answer.mean, -500, 500)))
+    residual = outcome - logistic(dz @ answer.mean)
     scores = (residual[:, None] * dz)[named]
     sums = np.zeros((sources, int(dz.shape[1])))
     np.add.at(sums, source[named], scores)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from duelwise.answers.logistic import logistic
 from duelwise.types import Array, BoolArray, IntArray
 
 STEPS = 60  # of the fit
@@ -38,7 +39,7 @@ def coins(margin: Array, outcome: Array, source: IntArray, weight: Array) -> Coi
     decided, sources = outcome != 0.5, len(weight)  # a tie says nothing of its source
     counted = np.where(source >= 0, weight[source], 1.0) if sources else np.ones(len(source))
     guesses, slope = _fitted(np.where(outcome > 0.5, margin, -margin)[decided], counted[decided])
-    chance = np.clip(0.5 * guesses + (1 - guesses) * _logistic(slope * margin), 1e-12, 1 - 1e-12)
+    chance = np.clip(0.5 * guesses + (1 - guesses) * logistic(slope * margin), 1e-12, 1 - 1e-12)
     odds = np.log(chance) - np.log1p(-chance)
     told = np.log(2.0) + np.where(outcome > 0.5, np.log(chance), np.log1p(-chance))
     expected = np.log(2.0) + chance * np.log(chance) + (1 - chance) * np.log1p(-chance)
@@ -56,7 +57,7 @@ def _fitted(agreeing: Array, weight: Array) -> tuple[float, float]:
     """2ε and b from the margins of the sides voted for."""
     guesses, slope, total = 0.1, 1.0, max(float(weight.sum()), 1e-12)
     for _ in range(STEPS):
-        p = _logistic(slope * agreeing)
+        p = logistic(slope * agreeing)
         guess = 0.5 * guesses / np.maximum(0.5 * guesses + (1 - guesses) * p, 1e-300)
         guesses = min(float((weight * guess).sum()) / total, MOST_GUESSES)
         own = weight * (1 - guess)
@@ -64,7 +65,3 @@ def _fitted(agreeing: Array, weight: Array) -> tuple[float, float]:
         curvature = float((own * p * (1 - p) * agreeing**2).sum())
         slope = min(max(slope + gradient / max(curvature, 1e-12), slope / 2), 2 * slope)
     return guesses, slope
-
-
-def _logistic(x: Array) -> Array:
-    return 1.0 / (1.0 + np.exp(-np.clip(x, -500, 500)))

@@ -20,6 +20,7 @@ import numpy as np
 
 from duelwise.answers.coins import coins
 from duelwise.answers.consensus import consensus
+from duelwise.answers.logistic import logistic
 from duelwise.types import Array, BoolArray, IntArray
 
 Flag = Literal["at chance", "against", "one-sided", "too few to tell", "undecidable"]
@@ -97,7 +98,7 @@ def fit(
     ridge = np.diag(1.0 / prior_variance)
     hessian = ridge
     for _ in range(50):
-        p = _logistic(dz @ theta)
+        p = logistic(dz @ theta)
         hessian = (dz.T * (weight * p * (1 - p))) @ dz + ridge
         step = np.linalg.solve(hessian, dz.T @ (weight * (outcome - p)) - ridge @ theta)
         longest = float(np.abs(dz @ step).max(initial=0.0))
@@ -110,7 +111,7 @@ def fit(
 def _margins_without(votes: Judged, theta: Array, hessian: Array, weight: Array, sources: int) -> Array:
     """(n,) Δzᵀθ₋ₛ of every vote, s its source."""
     margin = votes.dz @ theta
-    p = _logistic(margin)
+    p = logistic(margin)
     order = np.argsort(votes.source, kind="stable")
     ends = np.searchsorted(votes.source[order], np.arange(sources + 1))
     for s in range(sources):
@@ -159,7 +160,7 @@ def _slope_fits(
     curvature = 1.0 / variance
     at = np.maximum(source, 0)
     for _ in range(60):
-        p = _logistic(slope[at] * margin)
+        p = logistic(slope[at] * margin)
         gradient = _sum((outcome - p) * margin, source, sources) - (slope - centre) / variance
         curvature = _sum(p * (1 - p) * margin**2, source, sources) + 1.0 / variance
         step = np.clip(gradient / curvature, -0.3, 0.3)
@@ -192,14 +193,10 @@ def _flags(
 
 def information_of(margin: Array) -> Array:
     """KL(σ(m) ‖ ½) in nats: how well a vote on a pair of this margin tells the crowd from a coin."""
-    p = np.clip(_logistic(margin), 1e-12, 1 - 1e-12)
+    p = np.clip(logistic(margin), 1e-12, 1 - 1e-12)
     return np.log(2.0) + p * np.log(p) + (1 - p) * np.log(1 - p)
 
 
 def _sum(values: Array, source: IntArray, sources: int) -> Array:
     named: BoolArray = source >= 0
     return np.bincount(source[named], weights=values[named], minlength=sources).astype(np.float64)
-
-
-def _logistic(x: Array) -> Array:
-    return 1.0 / (1.0 + np.exp(-np.clip(x, -500, 500)))

@@ -15,7 +15,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DisconnectionError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
-from duelwise.errors import InvalidInput, StorageFailure, require, unknown_name
+from duelwise.errors import InvalidInput, StorageFailure, check_known, require
 from duelwise.storage.schema import HEAD
 
 STATEMENT_SECONDS = 10.0  # the longest that one statement may take
@@ -69,8 +69,7 @@ def _address(url: str) -> URL:
             f"{url!r} is no store address; expected sqlite:///file.db or postgresql://user@host/name."
         ) from error
     backend = address.get_backend_name()
-    if backend not in ("sqlite", "postgresql"):
-        raise unknown_name("store", backend, ("sqlite", "postgresql"))
+    check_known("store", backend, ("sqlite", "postgresql"))
     if backend == "sqlite" and address.database in (None, "", ":memory:"):
         raise InvalidInput(
             f"{url!r} keeps the log in memory, where nothing is durable; give a file: sqlite:///duels.db"

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
-from duelwise.errors import Conflict, unknown_name
+from duelwise.errors import Conflict, check_known
 from duelwise.storage import schema
 from duelwise.storage.rows import KeyRow
 
@@ -36,9 +36,7 @@ class Keys:
 
     def revoke(self, name: str, *, at: float) -> None:
         """A key that is revoked already keeps its first date."""
-        known = [key.name for key in self.all()]
-        if name not in known:
-            raise unknown_name("key", name, known)
+        check_known("key", name, [key.name for key in self.all()])
         table = schema.keys.c
         with self._changing() as connection:
             connection.execute(

@@ -13,7 +13,7 @@ from duelwise.answers.belief import Posterior
 from duelwise.answers.clustering import clustered
 from duelwise.answers.ranking import win_probability
 from duelwise.answers.seeing import held_equal
-from duelwise.errors import InvalidInput, unknown_name
+from duelwise.errors import InvalidInput, check_known
 from duelwise.stream.candidates import Candidates, Features, read_candidates, read_features
 from duelwise.stream.catalogue import Catalogue
 from duelwise.stream.encoding import Encoder
@@ -126,11 +126,6 @@ def position_bias(settings: StreamSettings, posterior: Posterior, *, level: floa
     return PositionBias(estimate, error, estimate - half, estimate + half)
 
 
-def allowing_for_sources(sight: Sight, votes: VoteTable) -> Sight:
-    """The same with intervals that allow for sources whose votes are alike."""
-    return sight._replace(posterior=wider_by_source(sight.posterior, votes))
-
-
 def wider_by_source(posterior: Posterior, votes: VoteTable) -> Posterior:
     """What is known of Θ where votes of one source are alike."""
     names, numbers = votes.sources()
@@ -153,19 +148,14 @@ def features_of(sight: Sight, candidates: Candidates | FromCatalogue) -> tuple[S
     """Ids and z (K, d) on no side, y where it is known and else as φ̂ predicts it."""
     if isinstance(candidates, FromCatalogue):
         offered = sight.catalogue.offered(ids=candidates.ids, group=candidates.group)
-        ids: Sequence[str] = offered.ids
-        x, y, known = offered.x, offered.y, offered.known
     else:
-        read = read_candidates(candidates, sight.settings.context_names, sight.encoder)
-        ids = [str(k) for k in range(len(read.x))] if read.ids is None else read.ids
-        x, y, known = read.x, None, None
-    unshown = sight.settings.sides.unshown(x)
+        offered = read_candidates(candidates, sight.settings.context_names, sight.encoder)
+    ids = [str(k) for k in range(len(offered.x))] if offered.ids is None else offered.ids
+    unshown = sight.settings.sides.unshown(offered.x)
     if sight.settings.post_dim == 0:
         return ids, unshown
-    predicted = sight.predict(x[None])[0]
-    if y is not None and known is not None:
-        predicted = np.where(known[:, None], y, predicted)
-    return ids, np.concatenate((unshown, predicted), axis=1)
+    expected = offered.expected(sight.predict(offered.x[None])[0])
+    return ids, np.concatenate((unshown, expected), axis=1)
 
 
 def _one(sight: Sight, item: Features | str) -> Array:
@@ -195,6 +185,5 @@ def _count(votes: float) -> int | None:
 
 
 def _column(name: str, names: Sequence[str]) -> int:
-    if name not in names:
-        raise unknown_name("feature", name, names)
+    check_known("feature", name, names)
     return names.index(name)

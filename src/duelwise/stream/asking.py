@@ -11,7 +11,7 @@ from duelwise.errors import DuelwiseError, InvalidInput
 from duelwise.learning.gathered_offers import ROOM
 from duelwise.stream import tickets
 from duelwise.stream.candidates import CandidateSet, check_name, read_candidates, read_features
-from duelwise.stream.choosing import Choice, Choices, Chooser
+from duelwise.stream.choosing import Choice, Chooser
 from duelwise.stream.events import Asked, Told
 from duelwise.stream.folded import KEPT_FROM
 from duelwise.stream.lifecycle import outcome_of
@@ -59,8 +59,7 @@ class Asking:
             check_repeated(asked, request.digest, offered, ask.event_id)
             return duel_of(asked, repeated=True)
         self._record.fold_so_far()
-        choices = Choices(offered.x, offered.y, offered.known)
-        choice = self._chooser.choose(self._record.folded, choices, self._record.writer.rounds)
+        choice = self._chooser.choose(self._record.folded, offered, self._record.writer.rounds)
         return self._append(request, choice)
 
     def _ask_together(self, asks: Sequence[Ask]) -> list[Duel]:
@@ -184,11 +183,10 @@ class Asking:
 
     def _offered(self, ask: Ask) -> CandidateSet:
         """Candidates as given, or those of the catalogue."""
-        chosen, catalogue = ask.candidates, self._record.folded.catalogue
-        if not isinstance(chosen, FromCatalogue):
-            return read_candidates(chosen, self._record.settings.context_names, self._record.folded.encoder)
-        offered = catalogue.offered(ids=chosen.ids, group=chosen.group)
-        return CandidateSet(offered.x, offered.ids, offered.y, offered.known)
+        chosen, folded = ask.candidates, self._record.folded
+        if isinstance(chosen, FromCatalogue):
+            return folded.catalogue.offered(ids=chosen.ids, group=chosen.group)
+        return read_candidates(chosen, folded.settings.context_names, folded.encoder)
 
     def _known_at_once(self, offered: CandidateSet, arms: IntArray) -> Array | None:
         """(2, dy) where nothing is left to become known of the two."""

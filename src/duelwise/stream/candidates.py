@@ -32,6 +32,12 @@ class CandidateSet(NamedTuple):
     y: Array | None = None  # (K, dy) post-serving values of items, where they are known
     known: BoolArray | None = None  # (K,) whether they are
 
+    def expected(self, predicted: Array) -> Array:
+        """(K, dy) post-serving values: those that are known, else as φ̂ predicts them."""
+        if self.y is None or self.known is None:
+            return predicted
+        return np.where(self.known[:, None], self.y, predicted)
+
 
 Candidates = Array | Sequence[Mapping[str, object]] | Sequence[Sequence[float]] | CandidateSet
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from duelwise.errors import InvalidInput, UnknownItem
 from duelwise.storage import JSON
-from duelwise.stream.candidates import check_name
+from duelwise.stream.candidates import CandidateSet, check_name
 from duelwise.stream.events import Event, ItemsPut, ItemsWithdrawn
 from duelwise.stream.settings import StreamSettings
 from duelwise.types import Array, BoolArray
@@ -82,7 +82,7 @@ class Catalogue:
     def groups(self) -> list[str]:
         return list(self._groups)
 
-    def offered(self, *, ids: Sequence[str] | None, group: str | None) -> Offered:
+    def offered(self, *, ids: Sequence[str] | None, group: str | None) -> CandidateSet:
         """What can be chosen from: the items of these ids, of a group, or all; at least two."""
         if ids is not None:
             check_ids(ids)
@@ -91,7 +91,7 @@ class Catalogue:
             offered = self.whole() if group is None else self.group(group)
         if len(offered.ids) < 2:
             raise InvalidInput(f"There are {len(offered.ids)} items to ask about; a duel needs at least two.")
-        return offered
+        return CandidateSet(offered.x, offered.ids, offered.y, offered.known)
 
     def whole(self) -> Offered:
         """Every item."""

@@ -12,9 +12,10 @@ from duelwise.errors import CannotChoose
 from duelwise.learning.core.batch import all_finite
 from duelwise.learning.scaling import Offer
 from duelwise.randomness import RoundDraws
+from duelwise.stream.candidates import CandidateSet
 from duelwise.stream.folded import Folded
 from duelwise.stream.settings import StreamSettings
-from duelwise.types import Array, BoolArray, IntArray
+from duelwise.types import Array, IntArray
 
 Pair = tuple[IntArray, Array]
 """Two arms (2,) and what is expected of them (2, dy)."""
@@ -32,20 +33,6 @@ class Choice(NamedTuple):
     fallback: bool = False  # the learner could not choose, and any pair was drawn
 
 
-class Choices(NamedTuple):
-    """What there is to choose from."""
-
-    x: Array  # (K, dx)
-    y: Array | None = None  # (K, dy)
-    known: BoolArray | None = None  # (K,) whether y is
-
-    def expected(self, predicted: Array) -> Array:
-        """(K, dy) post-serving values: those that are known, else as φ̂ predicts them."""
-        if self.y is None or self.known is None:
-            return predicted
-        return np.where(self.known[:, None], self.y, predicted)
-
-
 class Chooser:
     """Draws are a function of the stream's seed and the round, so nothing has to be saved."""
 
@@ -53,7 +40,7 @@ class Chooser:
         self._share, self._settles, self._top = settings.random_share, settings.goal == "settle", settings.top
         self._draws = RoundDraws(settings.seed, "stream", [0], lambda rng, rounds: rng.random((rounds, 4)))
 
-    def choose(self, folded: Folded, offered: Choices, round: int) -> Choice:
+    def choose(self, folded: Folded, offered: CandidateSet, round: int) -> Choice:
         """A pair of two different candidates."""
         x, offer, columns = offered.x, folded.measure(offered.x), folded.settings.sides.columns
         bounds = None if offer.bounds is None else offer.bounds[0, :, columns:]
@@ -96,7 +83,7 @@ class Chooser:
             for arms, predicted, beyond, is_swapped in zip(*served, swapped, strict=False)
         ]
 
-    def _settling(self, folded: Folded, offered: Choices, offer: Offer) -> Pair | None:
+    def _settling(self, folded: Folded, offered: CandidateSet, offer: Offer) -> Pair | None:
         """The pair that helps most to settle who is best; None where there is none to be found."""
         predicted = folded.inputs.predict_units(offer.units)[0]
         z = beside(offer.x[0], offered.expected(predicted))

@@ -11,7 +11,7 @@ import numpy as np
 
 from duelwise.answers.offline import offline_fit
 from duelwise.answers.scoring import Estimate, Score, log_losses, mean_of, score
-from duelwise.errors import InvalidInput, unknown_name
+from duelwise.errors import InvalidInput, check_known
 from duelwise.learning.recipes import STREAM_RECIPES
 from duelwise.randomness import generator
 from duelwise.stream.events import Asked, Recorded, Told
@@ -180,7 +180,6 @@ def _offers(old: Sequence[Recorded]) -> tuple[dict[int, Array], str]:
 
 def _check(names: Sequence[str], folds: Folds | None) -> None:
     for name in names:
-        if name not in STREAM_RECIPES:
-            raise unknown_name("recipe", name, STREAM_RECIPES)
+        check_known("recipe", name, STREAM_RECIPES)
     if folds is not None and folds.count < 2:
         raise InvalidInput(f"There are {folds.count} folds; expected at least two, or none.")

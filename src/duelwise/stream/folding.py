@@ -15,7 +15,7 @@ from duelwise.stream.events import (
 from duelwise.stream.folded import Folded
 from duelwise.stream.leaving_out import left_out
 from duelwise.stream.logs import Log
-from duelwise.stream.progress import watched
+from duelwise.stream.progress import counted
 from duelwise.stream.settings import StreamSettings
 
 logger = logging.getLogger("duelwise.stream")
@@ -41,7 +41,7 @@ def _folded_without(
 ) -> Folded:
     folded = Folded(settings, leaving_out=left_out(rewriting))
     with uncollected():
-        folded.apply_all(watched(log.chunks(after=0, upto=upto), upto=upto))
+        folded.apply_all(counted(log.chunks(after=0, upto=upto), upto=upto))
     return folded
 
 
@@ -55,7 +55,7 @@ def caught_up(folded: Folded, log: Log, *, upto: int) -> Folded:
     """The state after event `upto`; a new one where a rebuild replaced the learner."""
     if folded.seq == upto:
         return folded
-    events = watched(log.chunks(after=folded.seq, upto=upto), upto=upto)
+    events = counted(log.chunks(after=folded.seq, upto=upto), upto=upto)
     rebuilt: list[int] = []
 
     def up_to_a_rebuild() -> Iterator[Recorded | EventColumns]:

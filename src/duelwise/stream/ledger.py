@@ -39,6 +39,11 @@ WEIGHT_BINS = 20  # of equal width over (0, 1]
 LOWEST_KEPT = 20  # votes with the least weight
 WEIGHTS_KEPT = 1000  # duels whose weight a ticket still shows
 SOURCES_KEPT = 1000  # when there are more, the one whose votes count most makes room
+KEPT_AS_THEY_ARE = (
+    "sources_dropped", "rounds", "first_on_left", "fallbacks",
+    "unlearning_since", "retracted_at", "retracting", "rebuilt_upto",
+)  # fmt: skip
+"""Attributes that stand in a snapshot under their own names."""
 
 
 class Waiting(NamedTuple):
@@ -310,17 +315,10 @@ class Ledger:
             "voted_sources": [[round, *sources] for round, sources in self.voted_sources.items()],
             "lowest": [list(low) for low in self.lowest],
             "sources": [[name, votes, total] for name, (votes, total) in self.sources.items()],
-            "sources_dropped": self.sources_dropped,
             "weights_of": [[round, weight] for round, weight in self.weights_of.items()],
-            "rounds": self.rounds,
-            "first_on_left": self.first_on_left,
-            "fallbacks": self.fallbacks,
             "wins": {**self.wins},
-            "unlearning_since": self.unlearning_since,
-            "retracted_at": self.retracted_at,
-            "retracting": self.retracting,
-            "rebuilt_upto": self.rebuilt_upto,
             "time": [self.time.believed, self.time.doubted],
+            **{name: getattr(self, name) for name in KEPT_AS_THEY_ARE},
         }
         tickets = self.waiting.values()
         arrays: Snapshot = {
@@ -342,16 +340,10 @@ class Ledger:
         self.lowest = [LowVote._make(low) for low in cast("list[list[JSON]]", fields["lowest"])]
         sources = cast("list[tuple[str, int, float]]", fields["sources"])
         self.sources = {name: (votes, total) for name, votes, total in sources}
-        self.sources_dropped = cast("int", fields["sources_dropped"])
         self.weights_of = dict(cast("list[tuple[int, float]]", fields["weights_of"]))
-        self.rounds = cast("int", fields["rounds"])
-        self.first_on_left = cast("int", fields["first_on_left"])
-        self.fallbacks = cast("int", fields["fallbacks"])
         self.wins = cast("dict[str, int]", fields["wins"])
-        self.unlearning_since = cast("int", fields["unlearning_since"])
-        self.retracted_at = cast("float", fields["retracted_at"])
-        self.retracting = cast("bool", fields["retracting"])
-        self.rebuilt_upto = cast("int", fields["rebuilt_upto"])
+        for name in KEPT_AS_THEY_ARE:
+            setattr(self, name, fields[name])
         self.time = LogTime(*cast("list[float | None]", fields["time"]))
         self.delays, self.weights = arrays["delays"], arrays["weights"]
         names = ("round", "asked_at", "swapped", "state", "wanted", "heard")

@@ -39,7 +39,7 @@ class Progress:
 _SHOWN: ContextVar[Progress | None] = ContextVar("duelwise_progress", default=None)
 
 
-def watched(chunks: Iterable[T], *, upto: int) -> Iterator[T]:
+def counted(chunks: Iterable[T], *, upto: int) -> Iterator[T]:
     """The same events, counted on their way; a fold that takes long says so in the program's log."""
     shown, said, looked = _SHOWN.get(), time.monotonic(), 0
     for chunk in chunks:

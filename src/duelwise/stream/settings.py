@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from duelwise.errors import InvalidInput, unknown_name
+from duelwise.errors import InvalidInput, check_known, unknown_name
 from duelwise.learning.core.links import LINKS
 from duelwise.learning.estimation import ESTIMATORS
 from duelwise.learning.learner import DuelingLearner
@@ -88,10 +88,8 @@ class StreamSettings(StreamFields):
         if not 0 <= self.random_share <= 1:
             raise InvalidInput(f"random_share is {self.random_share}; expected a probability.")
         _check_size("top", self.top, least=1)
-        if self.goal not in GOALS:
-            raise unknown_name("goal", self.goal, GOALS)
-        if self.sources not in SOURCES:
-            raise unknown_name("setting of sources", self.sources, SOURCES)
+        check_known("goal", self.goal, GOALS)
+        check_known("setting of sources", self.sources, SOURCES)
         object.__setattr__(self, "feature_names", self._names())
         for name in (
             "vote_ttl_seconds",
@@ -189,8 +187,7 @@ class StreamSettings(StreamFields):
         """Settings from some of their values; what is left out has its default."""
         fields = {one.name: one for one in setting_fields()}
         for name in values:
-            if name not in fields:
-                raise unknown_name("setting", name, fields)
+            check_known("setting", name, fields)
         missing = [name for name, one in fields.items() if one.required and name not in values]
         if missing:
             raise InvalidInput(f"The setting {missing[0]!r} is missing; a stream cannot do without.")
@@ -235,8 +232,7 @@ class StreamSettings(StreamFields):
             )
         limits: dict[int, tuple[float, float]] = {}
         for name, value in self.ranges.items():
-            if name not in self.feature_names:
-                raise unknown_name("feature", name, self.feature_names)
+            check_known("feature", name, self.feature_names)
             match value:
                 case [int() | float() as low, int() | float() as high] if -LARGEST <= low < high <= LARGEST:
                     limits[self.feature_names.index(name)] = (float(low), float(high))
@@ -295,8 +291,7 @@ def _check_option(name: str, value: JSON) -> None:
                 f"{1 / LEAST_OPTION:g}."
             )
     elif name in _WORDS and isinstance(value, str):
-        if value not in _WORDS[name]:
-            raise unknown_name(name.replace("_", " "), value, _WORDS[name])
+        check_known(name.replace("_", " "), value, _WORDS[name])
     elif name in _NUMBERS or name in _WORDS:
         kind = "a number" if name in _NUMBERS else f"one of {', '.join(_WORDS[name])}"
         raise InvalidInput(f"The option {name} is {value!r}; expected {kind}.")
@@ -325,8 +320,7 @@ def _post_serving(value: JSON, *, scaled: bool = False) -> PostServing:
             f"The option post_serving is {value!r}; expected a name such as 'spline', or "
             "{'name': 'spline', 'low': 0, 'high': 1}."
         )
-    if name not in POST_SERVING:
-        raise unknown_name("post-serving model", name, POST_SERVING)
+    check_known("post-serving model", name, POST_SERVING)
     settings = {key: setting for key, setting in given.items() if key != "name"}
     config = Spline(low=-1.0, high=1.0) if scaled and name == "spline" else POST_SERVING[name]
     assert dataclasses.is_dataclass(config)

@@ -53,7 +53,7 @@ class StreamAnswers:
         """
         sight = self.sight()
         if clustered:
-            sight = answering.allowing_for_sources(sight, self.votes())
+            sight = sight._replace(posterior=answering.wider_by_source(sight.posterior, self.votes()))
         return answering.rank(sight, candidates, adjust=adjust, level=level, limit=limit)
 
     def best(self, candidates: Candidates | FromCatalogue = ALL) -> Best:

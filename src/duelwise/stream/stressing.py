@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelwise.errors import InvalidInput, unknown_name
+from duelwise.errors import InvalidInput, check_known
 from duelwise.learning.recipes import STREAM_RECIPES
 from duelwise.stream.attacks import ATTACKS, Target, delayed, turned
 from duelwise.stream.catalogue import Catalogue
@@ -193,10 +193,8 @@ def _described(x: Array, names: Sequence[str]) -> str:
 
 def _check(names: Sequence[str], attack: str, lies: Sequence[float], late: int) -> None:
     for name in names:
-        if name not in STREAM_RECIPES:
-            raise unknown_name("recipe", name, STREAM_RECIPES)
-    if attack not in ATTACKS:
-        raise unknown_name("attack", attack, ATTACKS)
+        check_known("recipe", name, STREAM_RECIPES)
+    check_known("attack", attack, ATTACKS)
     for share in lies:
         if not 0 <= share <= 1:
             raise InvalidInput(f"The share of lies is {share}; expected a number from 0 to 1.")

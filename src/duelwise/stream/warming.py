@@ -9,7 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from duelwise.learning.core.patient import patience
-from duelwise.stream.choosing import Choices, Chooser
+from duelwise.stream.candidates import CandidateSet
+from duelwise.stream.choosing import Chooser
 from duelwise.stream.events import Asked, Observed, Recorded, Told
 from duelwise.stream.folded import Folded
 from duelwise.stream.settings import StreamSettings
@@ -38,7 +39,7 @@ def _play_some(settings: StreamSettings) -> None:
     rng = np.random.default_rng(0)
     x, seq = rng.uniform(size=(3, settings.context_dim)), 0
     for round in range(2):
-        choice = chooser.choose(folded, Choices(x), round)
+        choice = chooser.choose(folded, CandidateSet(x, None), round)
         asked = Asked(
             round=round, tag="", arms=choice.arms, x=x[choice.arms], predicted=choice.predicted,
             swapped=choice.swapped, model_version=seq,
