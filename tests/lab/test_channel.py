@@ -17,7 +17,6 @@ from duelwise.lab.play.corruptions import (
     LateCorruption,
     LeverageCorruption,
     LyingRaters,
-    LyingRatersAtWork,
     NoCorruption,
     RandomCorruption,
     StrategicCorruption,
@@ -34,7 +33,7 @@ from duelwise.lab.play.delays import (
     StrategicDelay,
     TogetherDelay,
 )
-from duelwise.randomness import BLOCK
+from duelwise.randomness import BLOCK, RoundDraws
 from duelwise.types import Array, BoolArray, IntArray, Served
 
 
@@ -77,8 +76,7 @@ def test_votes_that_come_together_come_with_the_last_of_them() -> None:
 
 def test_the_votes_of_a_share_of_the_raters_are_turned_round() -> None:
     lying = LyingRaters(raters=5, liars=0.4).start(runs=[0, 1], seed=2)
-    assert isinstance(lying, LyingRatersAtWork)
-    sources = np.array([lying.sources(t) for t in range(BLOCK)])
+    sources = RoundDraws(2, "raters", [0, 1], lambda generator, n: generator.integers(5, size=n)).block(0)
     assert set(sources.ravel().tolist()) == set(range(5))
     duel = served(0, np.zeros((2, 2), np.int64))
     flips = np.array([lying.flips(t, duel, np.ones(2), np.zeros((2, 3))) for t in range(BLOCK)])

@@ -10,7 +10,6 @@ from small import PROBLEM
 from duelwise.errors import InvalidInput
 from duelwise.lab.cells.experiment import Cell, Method
 from duelwise.lab.cells.problem import Problem, Synthetic
-from duelwise.lab.sweep.costs import cost, memory, seconds
 from duelwise.lab.sweep.forecast import Forecast, Work, duration, forecast, heaviest_setting, refuse_too_large
 
 WORK = Work(problem=PROBLEM, method=Method(name="rcdp-ucb"), runs=10)
@@ -45,10 +44,12 @@ def test_the_exact_estimate_keeps_its_votes(horizon: int) -> None:
     """Of every round two rows of z, outcome and weight, and one matrix; in numbers of eight bytes."""
     problem, d = replace(PROBLEM, horizon=horizon), 3
     exact, bounded = (Method(name="rcdp-ucb", estimate=name) for name in ("full-mle", "one-pass"))
-    assert memory(problem, exact, 10) - memory(problem, bounded, 10) == 8 * 10 * (
-        2 * horizon * (d + 2) + d**2
+    most, less, own = (
+        Work(problem=problem, method=method, runs=10).memory()
+        for method in (exact, bounded, Method(name="rcdp-ucb"))
     )
-    assert memory(problem, Method(name="rcdp-ucb"), 10) == memory(problem, exact, 10)  # its own estimate
+    assert most - less == 8 * 10 * (2 * horizon * (d + 2) + d**2)
+    assert own == most
 
 
 def test_workers_share_the_time_and_add_memory() -> None:
@@ -105,7 +106,7 @@ LEARNS = {name: Method(name="rcdb", post_serving=name) for name in ("spline", "m
 )  # fmt: skip
 def test_memory_is_counted_part_by_part(problem: Problem, method: Method, numbers: int) -> None:
     """Rounds, trajectory, geometries, votes on their way and φ̂, in numbers of eight bytes for each run."""
-    assert memory(problem, method, 2) == 8 * 2 * numbers
+    assert Work(problem=problem, method=method, runs=2).memory() == 8 * 2 * numbers
 
 
 @pytest.mark.parametrize(
@@ -122,9 +123,10 @@ def test_memory_is_counted_part_by_part(problem: Problem, method: Method, number
 )
 def test_time_is_counted_part_by_part(problem: Problem, method: Method, microseconds: float) -> None:
     """Choosing, the geometry, the estimate and φ̂, for each round of each run."""
-    assert seconds(problem, method, 10) == pytest.approx(1e-6 * microseconds * 40 * 10)
+    taken = Work(problem=problem, method=method, runs=10).seconds()
+    assert taken == pytest.approx(1e-6 * microseconds * 40 * 10)
     cell = Cell(problem=problem, method=method, runs=(4, 7))
-    assert cost(cell) == pytest.approx(1e-6 * microseconds * 40 * 2)
+    assert Work.of(cell).seconds() == pytest.approx(1e-6 * microseconds * 40 * 2)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from duelwise.lab.paper.protocols import FairProtocol, PaperProtocol
 from duelwise.lab.paper.records import path_of, read_record
 from duelwise.lab.paper.study import Meter, Study, conduct
 from duelwise.lab.sweep import runner as runner_module
-from duelwise.lab.sweep.costs import cost
 from duelwise.lab.sweep.forecast import Work
 from duelwise.lab.sweep.keys import key
 from duelwise.lab.sweep.runner import Runner
@@ -65,7 +64,7 @@ def test_a_worker_with_other_code_is_refused(tmp_path: Path, monkeypatch: pytest
     )
     with pytest.raises(DuelwiseError, match="same code and versions everywhere"):
         Runner(store=Store(tmp_path), jobs=1).run(cells()[:1])
-    assert not Store(tmp_path).has(cells()[0])
+    assert Runner(store=Store(tmp_path)).missing(cells()[:1]) == cells()[:1]
 
 
 def test_a_scheduler_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,7 +117,7 @@ def test_a_meter_counts_what_is_played_and_what_follows() -> None:
     assert ahead - meter.done == pytest.approx(5 * later[0].seconds())
     meter.expect(trials[:1])
     assert heard[-1] == (4, 5, 2)
-    assert meter.expected == pytest.approx(meter.done + cost(trials[0]))
+    assert meter.expected == pytest.approx(meter.done + Work.of(trials[0]).seconds())
 
 
 def test_the_fair_search_is_recorded_and_its_best_is_used(tmp_path: Path) -> None:

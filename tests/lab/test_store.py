@@ -16,6 +16,7 @@ from duelwise.errors import InvalidInput
 from duelwise.lab.cells.experiment import Method
 from duelwise.lab.cells.playing import play
 from duelwise.lab.sweep import keys
+from duelwise.lab.sweep.runner import Runner
 from duelwise.lab.sweep.store import Store
 
 
@@ -40,8 +41,8 @@ def test_a_curve_is_thinned_and_ends_at_the_horizon() -> None:
 def test_other_settings_are_never_found(tmp_path: Path) -> None:
     store, curve = Store(tmp_path), play(cells()[0])
     store.write(curve)
-    assert store.has(curve.cell)
-    assert not store.has(replace(curve.cell, method=Method(name="rcdp-ucb", exploration_width=0.11)))
+    other = replace(curve.cell, method=Method(name="rcdp-ucb", exploration_width=0.11))
+    assert Runner(store=store, jobs=1).missing([curve.cell, other]) == [other]
 
 
 def test_a_file_under_a_wrong_name_is_refused(tmp_path: Path) -> None:
@@ -68,7 +69,7 @@ def test_a_leftover_of_a_killed_write_is_not_read(tmp_path: Path) -> None:
     leftover = store.path(keys.key(cell)).with_name(f".{keys.key(cell)}.parquet.123")
     leftover.parent.mkdir(parents=True)
     leftover.write_bytes(b"torn")
-    assert not store.has(cell)
+    assert Runner(store=store, jobs=1).missing([cell]) == [cell]
 
 
 PLAYED = """

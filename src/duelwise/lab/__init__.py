@@ -1,0 +1,1 @@
+"""Experiments: simulated worlds, methods that play in them, sweeps and reports."""

@@ -45,6 +45,7 @@ CAPTIONS: dict[str, str] = {
 """Where one says polynomial and pre-serving baselines, the linear task is drawn: see docs/departures.md."""
 
 PUBLISHED_RUNS, PUBLISHED_MODEL = 10, "mlp"
+_LINEAR = ("ablation", "appendix_corruption_poly", "appendix_std_ablation")  # no φ to learn
 _SAY_TEN = ("ablation", "robustness_results", "robustness_results2")  # "σ=10", "N(100, 10²)"
 
 
@@ -60,6 +61,3 @@ def differences(label: str, *, protocol: str, post_serving: str, runs: int) -> l
     if label in _SAY_TEN:
         found.append("σ = 100 as in the paper's table and code, not 10")
     return found
-
-
-_LINEAR = ("ablation", "appendix_corruption_poly", "appendix_std_ablation")  # no φ to learn

@@ -107,10 +107,7 @@ class Contest:
     def work(self) -> list[Work]:
         """Every curve the contest plays, the search's too, as costly as they may be."""
         panel = self.panel()
-        searched = [
-            Work(problem=trial.cell.problem, method=trial.cell.method, runs=len(trial.cell.runs))
-            for trial in self.trials()
-        ]
+        searched = [Work.of(trial.cell) for trial in self.trials()]
         estimate = "full-mle" if searched else None
         return searched + [
             Work(

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from duelwise.lab.cells.experiment import Experiment
 from duelwise.lab.cells.playing import Curve
-from duelwise.lab.paper.records import OWN, Entry, Record, Session, machine, write_record
-from duelwise.lab.paper.study import Meter, workers_of
+from duelwise.lab.paper.records import OWN, Entry, Record, write_record
+from duelwise.lab.paper.study import Meter, session
 from duelwise.lab.sweep.keys import code_digest, key
 from duelwise.lab.sweep.runner import Runner, Tally
 
@@ -18,15 +18,12 @@ def conduct_own(
     experiment: Experiment, runner: Runner, *, hear: Callable[[Meter], None] | None = None
 ) -> tuple[Tally, list[Curve]]:
     """Play what is missing of an experiment, record it under its title, and give its curves."""
-    started, clock = datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
+    started, clock = datetime.now(UTC), time.perf_counter()
     cells, meter = experiment.cells(), Meter(hear)
     absent = runner.missing(cells)
     meter.expect(absent, kept=len(cells) - len(absent))
     tally = runner.run(cells, progress=meter.add)
-    session = Session(
-        started=started, seconds=time.perf_counter() - clock, simulated=tally.seconds,
-        computed=tally.computed, reused=tally.reused, workers=workers_of(runner), machine=machine(),
-    )  # fmt: skip
+    done = session(runner, tally, started, clock)
     entries = tuple(
         Entry(
             figure=OWN, panel=experiment.title, variant="as set",
@@ -37,7 +34,7 @@ def conduct_own(
     models = dict.fromkeys(cell.method.post_serving for cell in cells)
     record = Record(
         protocol=OWN, post_serving="+".join(models), runs=experiment.runs, code=code_digest(),
-        title=experiment.title, entries=entries, sessions=(session,),
+        title=experiment.title, entries=entries, sessions=(done,),
     )  # fmt: skip
     write_record(runner.store.folder, record)
     return tally, [runner.store.read(cell) for cell in cells]

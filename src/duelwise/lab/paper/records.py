@@ -57,14 +57,20 @@ class Session:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
-    """A study: enough for a report to be made from the folder alone."""
+class Head:
+    """What a study is set to."""
 
     protocol: str
     post_serving: str
     runs: int
     code: str  # digest of the source files on the simulated path
     title: str = ""  # of a user's own experiment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record(Head):
+    """A study: enough for a report to be made from the folder alone."""
+
     entries: tuple[Entry, ...] = ()
     tried: tuple[Tried, ...] = ()
     sessions: tuple[Session, ...] = ()
@@ -114,7 +120,7 @@ def read_record(path: Path) -> Record:
     table = dict(table_at(json.loads(path.read_text()), path.name))
     lists: dict[str, type[Frozen]] = {"entries": Entry, "tried": Tried, "sessions": Session}
     parts = {name: _decode_all(table.pop(name), kind, name) for name, kind in lists.items()}
-    return replace(decode(table, _Head, where=path.name).record(), **parts)
+    return replace(Record(**vars(decode(table, Head, where=path.name))), **parts)
 
 
 def records_in(folder: Path) -> list[Record]:
@@ -135,21 +141,6 @@ def machine() -> str:
     """This machine in one line."""
     system = f"{platform.system()}, Python {platform.python_version()}"
     return f"{_processor()}, {os.cpu_count()} cores, {system}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Head:
-    protocol: str
-    post_serving: str
-    runs: int
-    code: str
-    title: str = ""
-
-    def record(self) -> Record:
-        return Record(
-            protocol=self.protocol, post_serving=self.post_serving, runs=self.runs, code=self.code,
-            title=self.title,
-        )  # fmt: skip
 
 
 def _decode_all(rows: Plain, kind: type[Frozen], where: str) -> tuple[Frozen, ...]:

@@ -12,10 +12,9 @@ from duelwise.lab.paper.figures import Figure, Panel
 from duelwise.lab.paper.protocols import Finals, Protocol, Trial, learnt
 from duelwise.lab.paper.records import Entry, Record, Session, Tried, machine, write_record
 from duelwise.lab.play.checks import check_name, check_whole
-from duelwise.lab.sweep.costs import cost
 from duelwise.lab.sweep.forecast import Work
 from duelwise.lab.sweep.keys import code_digest, key
-from duelwise.lab.sweep.runner import Runner
+from duelwise.lab.sweep.runner import Runner, Tally
 from duelwise.lab.sweep.store import Store
 from duelwise.learning.post_serving import POST_SERVING
 from duelwise.types import Array
@@ -62,8 +61,7 @@ class Study:
     def work(self) -> list[Work]:
         """All that has to be played where nothing is kept yet."""
         cells = {trial.cell for trial in self.trials()}
-        searched = [Work(problem=cell.problem, method=cell.method, runs=len(cell.runs)) for cell in cells]
-        return searched + self.outline()
+        return [Work.of(cell) for cell in cells] + self.outline()
 
     def plan(self, finals: Finals) -> list[tuple[Entry, Cell]]:
         """Every curve, once the search has answered."""
@@ -91,15 +89,15 @@ class Meter:
 
     def expect(self, cells: list[Cell], *, later: list[Work] | None = None, kept: int = 0) -> None:
         """These cells are still to be played, then such curves; so many more are kept from before."""
-        later = later or []
+        work = [Work.of(cell) for cell in cells] + (later or [])
         self.kept += kept
-        self.expected = self.done + sum(map(cost, cells)) + sum(work.seconds() for work in later)
-        self.cells_expected = self.cells + len(cells) + len(later)
+        self.expected = self.done + sum(one.seconds() for one in work)
+        self.cells_expected = self.cells + len(work)
         self._tell()
 
     def add(self, cell: Cell) -> None:
         """One more cell is kept."""
-        self.done += cost(cell)
+        self.done += Work.of(cell).seconds()
         self.cells += 1
         self._tell()
 
@@ -110,7 +108,7 @@ class Meter:
 
 def conduct(study: Study, runner: Runner, *, hear: Callable[[Meter], None] | None = None) -> Record:
     """Play what is missing of a study and write its record; interrupted, it goes on where it stopped."""
-    started, clock = datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
+    started, clock = datetime.now(UTC), time.perf_counter()
     meter, finals = Meter(hear), _Finals(runner.store)
     trials = study.trials()
     if trials:
@@ -122,13 +120,10 @@ def conduct(study: Study, runner: Runner, *, hear: Callable[[Meter], None] | Non
     absent = runner.missing(cell for _, cell in plan)
     meter.expect(absent, kept=len({cell for _, cell in plan}) - len(absent))
     tally += runner.run((cell for _, cell in plan), progress=meter.add)
-    session = Session(
-        started=started, seconds=time.perf_counter() - clock, simulated=tally.seconds,
-        computed=tally.computed, reused=tally.reused, workers=workers_of(runner), machine=machine(),
-    )  # fmt: skip
+    done = session(runner, tally, started, clock)
     record = Record(
         protocol=study.protocol.name, post_serving=study.post_serving, runs=study.runs, code=code_digest(),
-        entries=tuple(entry for entry, _ in plan), tried=_judged(trials, finals), sessions=(session,),
+        entries=tuple(entry for entry, _ in plan), tried=_judged(trials, finals), sessions=(done,),
     )  # fmt: skip
     return write_record(runner.store.folder, record)
 
@@ -160,6 +155,15 @@ def _judged(trials: list[Trial], finals: Finals) -> tuple[Tried, ...]:
             chosen=mean == best[trial.task, trial.regime, trial.variant, trial.method], key=key(trial.cell),
         )
         for trial, mean in zip(trials, means, strict=True)
+    )  # fmt: skip
+
+
+def session(runner: Runner, tally: Tally, started: datetime, clock: float) -> Session:
+    """What a call that started then, at this count of the clock, has done."""
+    return Session(
+        started=started.isoformat(timespec="seconds"), seconds=time.perf_counter() - clock,
+        simulated=tally.seconds, computed=tally.computed, reused=tally.reused,
+        workers=workers_of(runner), machine=machine(),
     )  # fmt: skip
 
 

@@ -6,7 +6,8 @@ clean votes are delayed. Budgets are kept here and nowhere else.
 
 from __future__ import annotations
 
-from typing import NamedTuple, NoReturn
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -42,8 +43,8 @@ def flight(*, runs: int, flip_budget: int, delay_budget: int) -> Flight:
     )  # fmt: skip
 
 
-def with_room(held: Flight, rounds: int) -> Flight:
-    """The same with places for this many more votes in every run."""
+def with_room(held: Any, rounds: int, names: Sequence[str] = ("round", "due", "vote")) -> Any:
+    """The same with places for this many more in every run: `names` are its arrays (R, places, ...)."""
     most, places = int(held.length.max()), held.due.shape[1]
     if most + rounds <= places:
         return held
@@ -51,11 +52,11 @@ def with_room(held: Flight, rounds: int) -> Flight:
         places *= 2
 
     def widened(old: AnyArray) -> AnyArray:
-        new = np.zeros((old.shape[0], places), old.dtype)
+        new = np.zeros((old.shape[0], places, *old.shape[2:]), old.dtype)
         new[:, :most] = old[:, :most]
         return new
 
-    return held._replace(round=widened(held.round), due=widened(held.due), vote=widened(held.vote))
+    return held._replace(**{name: widened(getattr(held, name)) for name in names})
 
 
 @compiled

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from duelwise.errors import InvalidInput
+from duelwise.lab.play.channel import with_room
 from duelwise.lab.play.checks import check_number, check_whole
 from duelwise.lab.play.delays import DelayModel, NoDelay, StrategicDelay
 from duelwise.learning.core.dispatch import kernel, role
@@ -25,7 +26,7 @@ from duelwise.learning.core.state import Core
 from duelwise.learning.learned import Learner
 from duelwise.learning.post_serving.kernel_model import KernelModel
 from duelwise.randomness import BLOCK, RoundDraws
-from duelwise.types import AnyArray, Array, BoolArray, Contexts, IntArray
+from duelwise.types import Array, BoolArray, Contexts, IntArray
 
 NEVER = 2**50
 """A deadline that no horizon reaches."""
@@ -94,7 +95,7 @@ def bring_late(
         absorb_seen(model, r, late.x[r, i], late.y[r, i])
         _learn_if_ready(core, estimate, r, slot)
     late.length[r] = kept
-    _impute(late, core, estimate, model, r, t - late.deadline)
+    _impute(core, estimate, model, r, t - late.deadline)
 
 
 @compiled
@@ -106,7 +107,7 @@ def _copy(values: Array, out: Array) -> None:
 
 
 @compiled
-def _impute(late: Late, core: Core, estimate: Any, model: Any, r: int, round: int) -> None:
+def _impute(core: Core, estimate: Any, model: Any, r: int, round: int) -> None:
     """φ̂ now stands for what is still not known of this round."""
     slot = find(core.pending, r, round)
     if slot == FREE or core.pending.state[r, slot] != SERVED:
@@ -216,7 +217,8 @@ class LateFlight:
         drawn = self._gaps.block(begin // BLOCK)
         hidden = (drawn[..., :1] < self._side_share) | (drawn[..., 1:] < self._value_share)
         table = self._delays.compiled(begin, runs).rounds
-        self._late = _with_room(self._late, BLOCK)._replace(rounds=table, hidden=hidden)
+        roomy = with_room(self._late, BLOCK, ("round", "due", "x", "y"))
+        self._late = roomy._replace(rounds=table, hidden=hidden)
         return self._late
 
     def bring(self, t: int, learner: Learner, pair: Array, y: Array) -> None:
@@ -252,19 +254,3 @@ class LateFlight:
 
 def _context(r: int, round: int, y: Array, *, imputed: bool) -> Contexts:
     return Contexts(np.array([r]), np.array([round]), y[None], imputed)
-
-
-def _with_room(late: Late, rounds: int) -> Late:
-    """The same with places for this many more contexts in every run."""
-    most, places = int(late.length.max()), late.due.shape[1]
-    while places < most + rounds:
-        places *= 2
-
-    def widened(old: AnyArray) -> AnyArray:
-        new = np.zeros((old.shape[0], places, *old.shape[2:]), old.dtype)
-        new[:, :most] = old[:, :most]
-        return new
-
-    return late._replace(
-        round=widened(late.round), due=widened(late.due), x=widened(late.x), y=widened(late.y)
-    )

@@ -7,6 +7,7 @@ included, can overspend.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,8 +18,8 @@ import numpy as np
 from duelwise.lab.play.adversary import Sent, flips_over_runs, wants_flip
 from duelwise.lab.play.checks import LARGEST, check_number, check_whole
 from duelwise.learning.core.dispatch import kernel
-from duelwise.randomness import BLOCK, RoundDraws
-from duelwise.types import Array, BoolArray, IntArray, Served
+from duelwise.randomness import BLOCK, RoundDraws, uniforms
+from duelwise.types import Array, BoolArray, Served
 
 
 class Corruptions(Protocol):
@@ -84,8 +85,8 @@ class NoCorruption:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StrategicCorruption:
-    """Flips each vote for the truly better arm until C are spent: the paper's adversary."""
+class _Adversary(ABC):
+    """Judges each vote by its rule and draws nothing, so that its settings are the model at work."""
 
     budget: int
 
@@ -97,27 +98,28 @@ class StrategicCorruption:
 
     def flips(self, t: int, served: Served, outcome: Array, utility: Array) -> BoolArray:
         return flips_over_runs(self.compiled(t, len(outcome)), 0, served, outcome, utility)
+
+    @abstractmethod
+    def compiled(self, begin: int, runs: int) -> FlipRule: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrategicCorruption(_Adversary):
+    """Flips each vote for the truly better arm until C are spent: the paper's adversary."""
 
     def compiled(self, begin: int, runs: int) -> FlipRule:
         return FlipRule(_table(True, runs), better_only=True, least_leverage=0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LateCorruption:
+class LateCorruption(_Adversary):
     """As the strategic one, but silent before round `start_round`, when the learner trusts its estimate."""
 
-    budget: int
     start_round: int
 
     def __post_init__(self) -> None:
-        check_whole("budget", self.budget, least=0, most=LARGEST)
+        super().__post_init__()
         check_whole("start_round", self.start_round, least=0, most=LARGEST)
-
-    def start(self, *, runs: Sequence[int], seed: int) -> Corruptions:
-        return self
-
-    def flips(self, t: int, served: Served, outcome: Array, utility: Array) -> BoolArray:
-        return flips_over_runs(self.compiled(t, len(outcome)), 0, served, outcome, utility)
 
     def compiled(self, begin: int, runs: int) -> FlipRule:
         begun = np.arange(begin, begin + BLOCK) >= self.start_round
@@ -125,21 +127,14 @@ class LateCorruption:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeverageCorruption:
+class LeverageCorruption(_Adversary):
     """Flips votes for the better arm where one vote moves the estimate most: leverage ≥ threshold."""
 
-    budget: int
     threshold: float = 0.5  # half the largest leverage where ‖Δz‖ ≤ 1 and λ = 1
 
     def __post_init__(self) -> None:
-        check_whole("budget", self.budget, least=0, most=LARGEST)
+        super().__post_init__()
         check_number("threshold", self.threshold, least=0.0)
-
-    def start(self, *, runs: Sequence[int], seed: int) -> Corruptions:
-        return self
-
-    def flips(self, t: int, served: Served, outcome: Array, utility: Array) -> BoolArray:
-        return flips_over_runs(self.compiled(t, len(outcome)), 0, served, outcome, utility)
 
     def compiled(self, begin: int, runs: int) -> FlipRule:
         return FlipRule(_table(True, runs), better_only=True, least_leverage=float(self.threshold))
@@ -157,22 +152,8 @@ class RandomCorruption:
         check_number("probability", self.probability, least=0.0, most=1.0)
 
     def start(self, *, runs: Sequence[int], seed: int) -> Corruptions:
-        return RandomFlips(runs, seed, self.probability)
-
-
-class RandomFlips:
-    """Random flips, the same ones whatever the learner did."""
-
-    def __init__(self, runs: Sequence[int], seed: int, probability: float) -> None:
-        self._draws = RoundDraws(seed, "corruption", runs, lambda generator, n: generator.random(n))
-        self._probability = probability
-
-    def flips(self, t: int, served: Served, outcome: Array, utility: Array) -> BoolArray:
-        return self._draws.at(t) < self._probability
-
-    def compiled(self, begin: int, runs: int) -> FlipRule:
-        drawn = self._draws.block(begin // BLOCK) < self._probability
-        return FlipRule(drawn, better_only=False, least_leverage=0.0)
+        draws = RoundDraws(seed, "corruption", runs, uniforms)
+        return DrawnFlips(draws, self.probability)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,25 +169,19 @@ class LyingRaters:
         check_number("liars", self.liars, least=0.0, most=1.0)
 
     def start(self, *, runs: Sequence[int], seed: int) -> Corruptions:
-        return LyingRatersAtWork(runs, seed, self.raters, round(self.liars * self.raters))
+        draws = RoundDraws(seed, "raters", runs, lambda generator, n: generator.integers(self.raters, size=n))
+        return DrawnFlips(draws, round(self.liars * self.raters))  # the first raters are the liars
 
 
-class LyingRatersAtWork:
-    """Who votes in which round; the first raters are the liars."""
+class DrawnFlips:
+    """Flips where the number drawn for a vote is below a bound, whatever the learner did."""
 
-    def __init__(self, runs: Sequence[int], seed: int, raters: int, liars: int) -> None:
-        self._draws = RoundDraws(
-            seed, "raters", runs, lambda generator, n: generator.integers(raters, size=n)
-        )
-        self._liars = liars
-
-    def sources(self, t: int) -> IntArray:
-        """(R,) the raters of this round."""
-        return self._draws.at(t)
+    def __init__(self, draws: RoundDraws, bound: float) -> None:
+        self._draws, self._bound = draws, bound
 
     def flips(self, t: int, served: Served, outcome: Array, utility: Array) -> BoolArray:
-        return self._draws.at(t) < self._liars
+        return self._draws.at(t) < self._bound
 
     def compiled(self, begin: int, runs: int) -> FlipRule:
-        drawn = self._draws.block(begin // BLOCK) < self._liars
+        drawn = self._draws.block(begin // BLOCK) < self._bound
         return FlipRule(drawn, better_only=False, least_leverage=0.0)

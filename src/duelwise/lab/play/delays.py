@@ -83,31 +83,18 @@ class _Drawn:
         return DelayTable(self._draws.block(begin // BLOCK), only_good=False)
 
 
-class _Same:
-    """One delay for every vote."""
+class _Scheduled:
+    """Delays that follow from the round alone, in every run the same."""
 
-    def __init__(self, runs: Sequence[int], rounds: int) -> None:
-        self._rounds = np.full((BLOCK, len(runs)), min(rounds, FOREVER), dtype=np.int64)
-
-    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
-        return self._rounds[0]
-
-    def compiled(self, begin: int, runs: int) -> DelayTable:
-        return DelayTable(self._rounds, only_good=False)
-
-
-class _Blind:
-    """Nothing before round `length`, then all at once."""
-
-    def __init__(self, runs: Sequence[int], length: int) -> None:
-        self._runs, self._length = len(runs), length
+    def __init__(self, runs: Sequence[int], law: Callable[[int], int]) -> None:
+        self._runs, self._law = len(runs), law
 
     def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
-        return np.full(self._runs, max(0, self._length - t), dtype=np.int64)  # our rounds count from 0
+        return np.full(self._runs, self._law(t), dtype=np.int64)
 
     def compiled(self, begin: int, runs: int) -> DelayTable:
-        left = np.maximum(0, self._length - np.arange(begin, begin + BLOCK))
-        return DelayTable(np.repeat(left[:, None], runs, axis=1), only_good=False)
+        delays = np.array([self._law(t) for t in range(begin, begin + BLOCK)], dtype=np.int64)
+        return DelayTable(np.repeat(delays[:, None], runs, axis=1), only_good=False)
 
 
 @dataclass(frozen=True)
@@ -117,7 +104,7 @@ class NoDelay:
     budget: int = field(default=UNLIMITED, init=False, repr=False)
 
     def start(self, *, runs: Sequence[int], seed: int) -> Delays:
-        return _Same(runs, 0)
+        return _Scheduled(runs, lambda t: 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,21 +118,7 @@ class ConstantDelay:
         check_whole("rounds", self.rounds, least=0, most=LARGEST)
 
     def start(self, *, runs: Sequence[int], seed: int) -> Delays:
-        return _Same(runs, self.rounds)
-
-
-class _Together:
-    """The votes of `size` rounds in a row, at the end of the last of them."""
-
-    def __init__(self, runs: Sequence[int], size: int) -> None:
-        self._runs, self._size = len(runs), min(size, FOREVER)
-
-    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
-        return np.full(self._runs, self._size - 1 - t % self._size, dtype=np.int64)
-
-    def compiled(self, begin: int, runs: int) -> DelayTable:
-        left = self._size - 1 - np.arange(begin, begin + BLOCK) % self._size
-        return DelayTable(np.repeat(left[:, None], runs, axis=1), only_good=False)
+        return _Scheduled(runs, lambda t: min(self.rounds, FOREVER))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +132,8 @@ class TogetherDelay:
         check_whole("size", self.size, least=1, most=LARGEST)
 
     def start(self, *, runs: Sequence[int], seed: int) -> Delays:
-        return _Together(runs, self.size)
+        size = min(self.size, FOREVER)
+        return _Scheduled(runs, lambda t: size - 1 - t % size)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,9 +164,9 @@ class GeometricDelay:
 
     def start(self, *, runs: Sequence[int], seed: int) -> Delays:
         if self.mean == 0.0:  # log(1 - p) is -∞
-            return _Same(runs, 0)
+            return _Scheduled(runs, lambda t: 0)
         if self.mean >= FOREVER:  # log(1 - p) is lost in rounding
-            return _Same(runs, FOREVER)
+            return _Scheduled(runs, lambda t: FOREVER)
         survival = math.log(self.mean) - math.log1p(self.mean)  # log(1 - p)
         return _Drawn(runs, seed, lambda generator, n: np.floor(np.log1p(-generator.random(n)) / survival))
 
@@ -262,4 +236,5 @@ class BlindPhase:
         return blind_phase(self.budget)
 
     def start(self, *, runs: Sequence[int], seed: int) -> Delays:
-        return _Blind(runs, self.length)
+        length = self.length
+        return _Scheduled(runs, lambda t: max(0, length - t))  # our rounds count from 0

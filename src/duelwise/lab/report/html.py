@@ -52,10 +52,10 @@ def page(results: Results) -> str:
 
 def heading(records: Collection[Record]) -> str:
     """What the report holds, and no more."""
-    drawn = {record.protocol: set(record.figures) for record in records if record.protocol != OWN}
+    drawn: dict[str, set[str]] = {}
     for record in records:
         if record.protocol != OWN:
-            drawn[record.protocol] |= set(record.figures)
+            drawn.setdefault(record.protocol, set()).update(record.figures)
     own = sum(record.protocol == OWN for record in records)
     parts: list[str] = []
     if drawn.keys() == {"paper", "fair"} and all(len(figures) == len(FIGURES) for figures in drawn.values()):

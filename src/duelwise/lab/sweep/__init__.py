@@ -1,0 +1,1 @@
+"""Playing many cells, and keeping their curves."""

@@ -1,4 +1,4 @@
-"""What a piece of work will take, said before it starts; and a refusal where it cannot fit."""
+"""What a piece of work will take, roughly, said before it starts; and a refusal where it cannot fit."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from duelwise.errors import InvalidInput
-from duelwise.lab.cells.experiment import Method
-from duelwise.lab.cells.problem import Problem, Synthetic
-from duelwise.lab.sweep.costs import memory, seconds
+from duelwise.lab.cells.experiment import Cell, Method
+from duelwise.lab.cells.problem import Problem, Synthetic, sizes
+from duelwise.learning.recipes import STREAM_RECIPES
+from duelwise.randomness import BLOCK
 
+KNOTS = 13  # of the spline, for each coordinate
+NUMBER = 8  # bytes of a float
+IN_PYTHON = 400.0  # µs that a round of a peer without kernels takes more
+IN_FLIGHT = 1024  # votes of a run that wait at once; what the queue has room for, roughly
 GIGABYTE = 1e9
 SMALL = 1e8  # bytes: nothing is refused below, whatever the machine says it has
 
@@ -24,13 +29,64 @@ class Work:
     method: Method
     runs: int
 
-    def memory(self) -> float:
-        """Bytes."""
-        return memory(self.problem, self.method, self.runs)
+    @classmethod
+    def of(cls, cell: Cell) -> Work:
+        """The work of a cell."""
+        return cls(problem=cell.problem, method=cell.method, runs=len(cell.runs))
 
     def seconds(self) -> float:
-        """Of one thread."""
-        return seconds(self.problem, self.method, self.runs)
+        """Of one thread, fitted to the times of the paper's own cells.
+
+        Choosing costs K d a round, the geometry d², the exact estimate about d, a spline its
+        coefficients squared, the network the rows it has seen.
+        """
+        method, horizon = self.method, self.problem.horizon
+        context_dim, _, arms = sizes(self.problem.world)
+        dim, learns = self._shape()
+        per_round = 3.0 + 0.045 * arms * dim + 0.008 * dim**2  # µs for each run
+        if method.name not in STREAM_RECIPES:
+            per_round += IN_PYTHON
+        if self._is_exact():
+            per_round += 0.25e-3 * dim * horizon
+        if learns and method.post_serving == "mlp":
+            per_round += 1.2 * horizon
+        elif learns and method.post_serving == "mlp-replay":
+            per_round += 400.0
+        elif learns:
+            per_round += 1.2e-3 * (KNOTS * context_dim) ** 2
+        return 1e-6 * per_round * horizon * self.runs
+
+    def memory(self) -> float:
+        """Bytes at the peak.
+
+        Two blocks of rounds with their temporaries, a trajectory, matrices and inverses of two
+        geometries, votes on their way, the history of the exact estimate, and what φ̂ keeps.
+        """
+        method, horizon = self.method, self.problem.horizon
+        context_dim, post_dim, arms = sizes(self.problem.world)
+        dim, learns = self._shape()
+        block = 4 * BLOCK * arms * (context_dim + post_dim + 3)
+        trajectory = 5 * horizon
+        geometry = 5 * dim**2
+        votes = 2 * min(horizon + BLOCK, IN_FLIGHT) * (dim + 3)
+        history = 2 * horizon * (dim + 2) + dim**2 if self._is_exact() else 0
+        model = 0
+        if learns and method.post_serving.startswith("mlp"):
+            model = 6 * horizon * (context_dim + post_dim + 128)  # two rows a round, hidden layers of 64
+        elif learns:
+            features = KNOTS * context_dim
+            model = 2 * features**2 + features * post_dim
+        return float(NUMBER * self.runs * (block + trajectory + geometry + votes + history + model))
+
+    def _is_exact(self) -> bool:
+        estimate = self.method.estimate
+        return estimate == "full-mle" or (estimate is None and self.method.name == "rcdp-ucb")
+
+    def _shape(self) -> tuple[int, bool]:
+        """d of this method, and whether it learns φ̂."""
+        context_dim, post_dim, _ = sizes(self.problem.world)
+        learns = self.method.post_serving != "none" and post_dim > 0
+        return context_dim + (post_dim if learns else 0), learns
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from duelwise.errors import DuelwiseError, InvalidInput, require
 from duelwise.lab.cells.experiment import Cell
 from duelwise.lab.cells.playing import Curve, play
-from duelwise.lab.sweep.costs import cost
+from duelwise.lab.sweep.forecast import Work
 from duelwise.lab.sweep.keys import key, provenance
 from duelwise.lab.sweep.store import Store
 from duelwise.lab.sweep.worker_lifetime import deaf_to_interrupts, end_with
@@ -66,7 +66,7 @@ class Runner:
         """The different cells that are not in the store, the longest first so that no worker ends alone."""
         different = {key(cell): cell for cell in cells}
         absent = [cell for name, cell in different.items() if not self._is_kept(name)]
-        return sorted(absent, key=cost, reverse=True)
+        return sorted(absent, key=lambda cell: Work.of(cell).seconds(), reverse=True)
 
     def _is_kept(self, name: str) -> bool:
         return self.store.path(name).exists() and (not self.monitors or self.store.is_watched(name))

@@ -35,10 +35,6 @@ class Store:
         """Where the curve of that key lies."""
         return self._cells / f"{name}.parquet"
 
-    def has(self, cell: Cell) -> bool:
-        """Whether this very cell, under this code and these libraries, was played."""
-        return self.path(key(cell)).exists()
-
     def read(self, cell: Cell) -> Curve:
         """The curve of a cell played under this code."""
         return self.open(key(cell))
@@ -57,11 +53,6 @@ class Store:
                 "hash is the name: delete the file and run the sweep again."
             )
         return _curve(table, decode_cell(canonical), json.loads(about[b"facts"]))
-
-    def provenance(self, name: str) -> dict[str, str]:
-        """What the stored curve stands on: code, data and libraries."""
-        about = pq.read_schema(self.path(name)).metadata or {}
-        return json.loads(about[b"provenance"])
 
     def is_watched(self, name: str) -> bool:
         """Whether the monitors were on when this curve was played."""

@@ -1,0 +1,1 @@
+"""Where votes come from: simulated and recorded worlds."""

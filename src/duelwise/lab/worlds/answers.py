@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -79,8 +79,8 @@ def _load(folder: str) -> tuple[Items, VoteRecord]:
     with votes_file.open(newline="") as lines:
         votes = list(csv.DictReader(lines))
     voted = {int(vote["prompt"]) for vote in votes}
-    answers = [answer for answer in _answers(answers_file) if answer["prompt"] in voted]
-    prompts = {prompt["id"]: prompt for prompt in _prompts(prompts_file)}
+    answers: list[_Answer] = [answer for answer in _rows(answers_file) if answer["prompt"] in voted]
+    prompts: dict[int, _Prompt] = {prompt["id"]: prompt for prompt in _rows(prompts_file)}
     number = {(answer["prompt"], answer["model"]): i for i, answer in enumerate(answers)}
     record = VoteRecord(
         np.array([_number(number, vote, "model_x") for vote in votes]),
@@ -94,11 +94,7 @@ def _load(folder: str) -> tuple[Items, VoteRecord]:
     return Items(before, after, utility, groups), record
 
 
-def _answers(file: Path) -> list[_Answer]:
-    return [json.loads(line) for line in file.read_text().splitlines() if line]
-
-
-def _prompts(file: Path) -> list[_Prompt]:
+def _rows(file: Path) -> list[Any]:
     return [json.loads(line) for line in file.read_text().splitlines() if line]
 
 
