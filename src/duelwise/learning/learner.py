@@ -34,6 +34,7 @@ from duelwise.learning.core.state import (
     fill_arrays,
     named_arrays,
     scores,
+    under,
 )
 from duelwise.learning.core.units import Units
 from duelwise.learning.estimation import Estimate, Estimator, Remembers
@@ -519,23 +520,19 @@ class DuelingLearner:
         return fresh
 
     def _take_over(self, state: Snapshot) -> None:
-        def part(group: str) -> Snapshot:
-            prefix = f"{group}."
-            return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
-
         core = self.core
         held = {
             "served": core.served, "arrived": core.fit.arrived, "requested": core.requested,
             "scores": core.scores, "fit": core.fit, "monitors": core.monitors,
         }  # fmt: skip
         for group, arrays in held.items():
-            for name, value in part(group).items():
+            for name, value in under(state, f"{group}.").items():
                 getattr(arrays, name)[...] = value
-        fill_arrays(self._memory(), part("weigh"))
-        self.estimate.restore(part("estimate"))
-        self.post_serving.restore(part("post_serving"))
+        fill_arrays(self._memory(), under(state, "weigh."))
+        self.estimate.restore(under(state, "estimate."))
+        self.post_serving.restore(under(state, "post_serving."))
         core.fit.theta[...] = self.estimate.theta
-        self._set(core._replace(pending=waiting_duels.restored(part("pending"), like=core.pending)))
+        self._set(core._replace(pending=waiting_duels.restored(under(state, "pending."), like=core.pending)))
 
     def __getstate__(self) -> dict[str, Any]:
         """To copy or pickle a learner: what it was made with, and its snapshot.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -74,8 +75,18 @@ def _at(width: Any, core: Core) -> Array:
     return out
 
 
+class _ByKernel(ABC):
+    """A width whose kernel is asked for every run."""
+
+    def at(self, core: Core) -> Array:
+        return _at(handle(self.compiled(len(core.fit.theta))), handle(core))
+
+    @abstractmethod
+    def compiled(self, runs: int) -> WidthState: ...
+
+
 @dataclass(frozen=True, kw_only=True)
-class ConstantWidth:
+class ConstantWidth(_ByKernel):
     """c_t = c."""
 
     value: float | Array
@@ -84,15 +95,12 @@ class ConstantWidth:
         if not np.all(np.isfinite(self.value)) or not np.all(np.asarray(self.value) >= 0):
             raise InvalidInput(f"exploration_width is {self.value}; it must be finite and not negative.")
 
-    def at(self, core: Core) -> Array:
-        return _at(handle(self.compiled(len(core.fit.theta))), handle(core))
-
     def compiled(self, runs: int) -> WidthState:
         return WidthState(CONSTANT, _each(self.value, runs))
 
 
 @dataclass(frozen=True, kw_only=True)
-class TheoryWidth:
+class TheoryWidth(_ByKernel):
     """c_t = 2β_t of (7), from budgets that are known; the appendix has 3D for D, and L for 1."""
 
     corruption_budget: float
@@ -109,9 +117,6 @@ class TheoryWidth:
                 f"feature_bound is {self.feature_bound}; expected the longest ‖Δz‖, a finite number above 0."
             )
 
-    def at(self, core: Core) -> Array:
-        return _at(handle(self.compiled(len(core.fit.theta))), handle(core))
-
     def compiled(self, runs: int) -> WidthState:
         wrong, confidence = float(self.corruption_budget + self.delay), float(self.confidence)
         bounds = float(self.norm_bound), confidence, float(self.feature_bound)
@@ -119,7 +124,7 @@ class TheoryWidth:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ObservedWidth:
+class ObservedWidth(_ByKernel):
     """c_t = 2β_t from what the learner sees: log det V and the pull of the votes still out."""
 
     corruption_budget: float
@@ -129,9 +134,6 @@ class ObservedWidth:
 
     def __post_init__(self) -> None:
         _check(self.corruption_budget, 0.0, self.clip, self.norm_bound, self.confidence)
-
-    def at(self, core: Core) -> Array:
-        return _at(handle(self.compiled(len(core.fit.theta))), handle(core))
 
     def compiled(self, runs: int) -> WidthState:
         wrong, confidence = float(self.corruption_budget), float(self.confidence)

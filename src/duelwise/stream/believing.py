@@ -7,6 +7,7 @@ from duelwise.answers.belief import Posterior
 from duelwise.answers.foresight import Foreseen
 from duelwise.answers.settling import settling_pairs
 from duelwise.learning.core.reference import handle
+from duelwise.learning.core.state import under
 from duelwise.types import Array, IntArray, Snapshot
 
 
@@ -39,8 +40,5 @@ class Believing:
         }
 
     def restore(self, state: Snapshot) -> None:
-        def part(prefix: str) -> Snapshot:
-            return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
-
-        belief.restore(self._belief, part("belief."))
-        foresight.restore(self._foresight, part("foresight."))
+        belief.restore(self._belief, under(state, "belief."))
+        foresight.restore(self._foresight, under(state, "foresight."))

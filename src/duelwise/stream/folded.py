@@ -8,6 +8,7 @@ import numpy as np
 
 from duelwise.errors import StorageFailure
 from duelwise.learning.core.pending import FREE, Pending, find
+from duelwise.learning.core.state import under
 from duelwise.learning.gathered import Duels, Gathered
 from duelwise.learning.gathered_offers import GatheredOffers
 from duelwise.learning.learned import Learned
@@ -367,7 +368,7 @@ class Folded:
     def restore(self, snapshot: SnapshotRow) -> None:
         fields, arrays = unpack(snapshot.payload)
         self.ledger.restore(fields, arrays)
-        self.inputs.restore({k.removeprefix(SHARE): v for k, v in arrays.items() if k.startswith(SHARE)})
+        self.inputs.restore(under(arrays, SHARE))
         self.believing.restore(arrays)
         self.duels.restore(fields, arrays)
         self.left_out = LeftOut.restored(fields)

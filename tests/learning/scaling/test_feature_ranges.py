@@ -5,8 +5,7 @@ import pytest
 
 from duelwise.errors import InvalidInput
 from duelwise.learning.scaling import declared, unlimited
-from duelwise.learning.scaling.fences import fences
-from duelwise.learning.scaling.range_learning import WIDEST, estimated, widened
+from duelwise.learning.scaling.range_learning import WIDEST, estimated, fences, widened
 from duelwise.types import Array
 
 

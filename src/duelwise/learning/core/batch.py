@@ -12,7 +12,7 @@ import numpy as np
 from duelwise.learning.core import round as one_run
 from duelwise.learning.core.jit import compiled, compiled_when_it_pays
 from duelwise.learning.core.pending import FREE, SERVED, Pending, find, has_room, release
-from duelwise.learning.core.roles import keeps_votes, predict, width_at
+from duelwise.learning.core.roles import keeps_votes, predict
 from duelwise.learning.core.state import Core
 from duelwise.types import Array, IntArray
 
@@ -76,15 +76,6 @@ def is_finite(values: Array) -> bool:
         for j in range(values.shape[1]):
             total += 0.0 * values[i, j]
     return total == 0.0
-
-
-@compiled_when_it_pays
-def widths(core: Core) -> Array:
-    """(R,) c_t."""
-    out = np.empty(core.fit.theta.shape[0])
-    for r in range(out.shape[0]):
-        out[r] = width_at(core.width, core, r)
-    return out
 
 
 @compiled_when_it_pays
@@ -186,20 +177,27 @@ def _check_contexts(p: Pending, run: IntArray, slots: IntArray, y: Array) -> tup
     verdict, tried, n = FINE, 0, run.shape[0]
     while tried < n and verdict == FINE:
         r, slot = run[tried], slots[tried]
-        if p.state[r, slot] != SERVED:
-            verdict = REPEATED
-        for side in range(2):
-            for j in range(y.shape[2]):
-                if np.isinf(y[tried, side, j]):
-                    verdict = NOT_FINITE
-                elif not np.isnan(y[tried, side, j]) and not np.isnan(p.y[r, slot, side, j]):
-                    verdict = REPEATED
+        verdict = check_context(p, r, slot, y[tried])
         if verdict == FINE:
             _mark(p, r, slot, y[tried], True)
             tried += 1
     for i in range(tried):
         _mark(p, run[i], slots[i], y[i], False)
     return verdict, min(tried, n - 1)
+
+
+@compiled
+def check_context(p: Pending, r: int, slot: int, y: Array) -> int:
+    """Whether the duel lacks what y (2, dy) gives."""
+    if p.state[r, slot] != SERVED:
+        return REPEATED
+    for side in range(2):
+        for j in range(y.shape[1]):
+            if np.isinf(y[side, j]):
+                return NOT_FINITE
+            if not np.isnan(y[side, j]) and not np.isnan(p.y[r, slot, side, j]):
+                return REPEATED
+    return FINE
 
 
 @compiled
@@ -226,11 +224,8 @@ def hear(
     heard = 0
     while verdict == FINE and heard < n:
         r, slot = run[heard], slots[heard]
-        if vote[heard] != 0.0 and vote[heard] != 0.5 and vote[heard] != 1.0:
-            verdict, at = NO_OUTCOME, heard
-        elif p.heard[r, slot] >= p.wanted[r, slot]:
-            verdict, at = REPEATED, heard
-        else:
+        verdict, at = check_vote(p, r, slot, vote[heard]), heard
+        if verdict == FINE:
             hear_one(p, r, slot, vote[heard])
             heard += 1
     if verdict == FINE:
@@ -240,6 +235,14 @@ def hear(
         p.heard[run[i], slots[i]] -= 1
         p.out[run[i]] += 1
     return verdict, at
+
+
+@compiled
+def check_vote(p: Pending, r: int, slot: int, outcome: float) -> int:
+    """Whether the duel waits for a vote, and this is one."""
+    if outcome != 0.0 and outcome != 0.5 and outcome != 1.0:
+        return NO_OUTCOME
+    return FINE if p.heard[r, slot] < p.wanted[r, slot] else REPEATED
 
 
 @compiled_when_it_pays

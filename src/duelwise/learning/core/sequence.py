@@ -10,13 +10,13 @@ from duelwise.learning.core.batch import (
     FINE,
     FINISHED,
     NEVER_SERVED,
-    NO_OUTCOME,
     NO_ROOM,
     NOT_FINITE,
-    REPEATED,
+    check_context,
+    check_vote,
 )
 from duelwise.learning.core.jit import compiled, compiled_when_it_pays
-from duelwise.learning.core.pending import FREE, SERVED, Pending, find, has_room
+from duelwise.learning.core.pending import FREE, Pending, find, has_room
 from duelwise.learning.core.round import hear, is_ready, observe, serve, take_in, update
 from duelwise.learning.core.state import Core
 from duelwise.learning.core.units import Units, in_units
@@ -71,9 +71,9 @@ def happen(
         if slot == FREE:
             verdict = FINISHED if 0 <= events.round[i] < p.next_round[r] else NEVER_SERVED
         elif kind == OBSERVING:
-            verdict = _check_context(p, r, slot, events.y[row])
+            verdict = check_context(p, r, slot, events.y[row])
         else:
-            verdict = _check_vote(p, r, slot, float(events.outcome[row]))
+            verdict = check_vote(p, r, slot, float(events.outcome[row]))
         if verdict != FINE:
             return verdict, i, round[:n], weight[:n]
         if kind == OBSERVING:
@@ -145,25 +145,3 @@ def _votes_within(p: Pending, r: int) -> int:
         if p.round[r, slot] != FREE:
             votes += p.heard[r, slot]
     return votes
-
-
-@compiled
-def _check_context(p: Pending, r: int, slot: int, y: Array) -> int:
-    """Whether the duel lacks what y (2, dy) gives."""
-    if p.state[r, slot] != SERVED:
-        return REPEATED
-    for side in range(2):
-        for j in range(y.shape[1]):
-            if np.isinf(y[side, j]):
-                return NOT_FINITE
-            if not np.isnan(y[side, j]) and not np.isnan(p.y[r, slot, side, j]):
-                return REPEATED
-    return FINE
-
-
-@compiled
-def _check_vote(p: Pending, r: int, slot: int, outcome: float) -> int:
-    """Whether the duel waits for a vote, and this is one."""
-    if outcome != 0.0 and outcome != 0.5 and outcome != 1.0:
-        return NO_OUTCOME
-    return FINE if p.heard[r, slot] < p.wanted[r, slot] else REPEATED

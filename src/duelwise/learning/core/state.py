@@ -115,6 +115,11 @@ def named_arrays(state: Any, prefix: str = "") -> Snapshot:
     return found
 
 
+def under(state: Snapshot, prefix: str) -> Snapshot:
+    """The arrays whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
+
+
 def fill_arrays(state: Any, saved: Snapshot) -> None:
     """Write saved arrays into those of a state tuple."""
     for name, value in named_arrays(state).items():

@@ -16,7 +16,7 @@ from duelwise.learning.core.roles import keeps_votes, learn, reweigh, weigh_arri
 from duelwise.learning.core.round import admit, knows_nothing
 from duelwise.learning.core.state import Arrivals, Fit
 from duelwise.learning.estimation.maximum_likelihood import History, count_row, solve, start_over
-from duelwise.types import AnyArray, Array, Snapshot
+from duelwise.types import Array, Snapshot
 
 
 @kernel(keeps_votes, History)
@@ -139,11 +139,6 @@ class MaximumLikelihood:
             gradient=np.zeros((runs, dim)), inverse=np.eye(dim) / regularisation[:, None, None],
             passes=count.copy(), tolerance=settings.tolerance, most_passes=settings.most_passes,
         )  # fmt: skip
-
-    @property
-    def passes(self) -> AnyArray:
-        """(R,) passes over the history so far."""
-        return self.history.passes
 
     def learn(self, fit: Fit, r: int, arrivals: Arrivals) -> None:
         remember_and_solve(handle(self.compiled(len(arrivals.outcome))), fit, r, arrivals)

@@ -24,13 +24,13 @@ from duelwise.learning.core.equations import leverage, move_inverse
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.links import mean
 from duelwise.learning.core.round import admit, knows_nothing
-from duelwise.learning.core.state import Arrivals, Fit
+from duelwise.learning.core.state import Arrivals, Fit, under
 from duelwise.learning.estimation.full_mle import FullMLE, append_vote
 from duelwise.learning.estimation.maximum_likelihood import History, margins, solve
 from duelwise.learning.selection.rule import View
 from duelwise.types import Array, BoolArray, IntArray, Snapshot
 
-SIXTEEN = 16.0  # of the paper's radius
+RADIUS_FACTOR = 16.0  # in β_ℓ, the paper's
 
 
 @compiled
@@ -139,7 +139,7 @@ class LayeredPair:
         layers = view.estimate
         if not isinstance(layers, Layers):
             raise InvalidInput("LayeredPair looks into its layers. Make the learner with estimate=Layered().")
-        arms, width = np.empty((len(view.z), 2), dtype=np.int64), view.width * SIXTEEN / self.curvature
+        arms, width = np.empty((len(view.z), 2), dtype=np.int64), view.width * RADIUS_FACTOR / self.curvature
         for r, z in enumerate(view.z):
             arms[r] = layered_pair(
                 np.ascontiguousarray(z), layers.thetas[r], layers.inverse[r], layers.variance[r],
@@ -191,8 +191,6 @@ class Layers:
         return {f"layer.{name}": held for name, held in self.votes.snapshot().items()} | own
 
     def restore(self, state: Snapshot) -> None:
-        self.votes.restore(
-            {name.removeprefix("layer."): held for name, held in state.items() if name.startswith("layer.")}
-        )
+        self.votes.restore(under(state, "layer."))
         self.theta[...], self.variance[...] = state["theta"], state["variance"]
         self.inverse[...] = state["sigma"]

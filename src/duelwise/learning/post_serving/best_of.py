@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from duelwise.errors import InvalidInput
+from duelwise.learning.core.state import under
 from duelwise.learning.post_serving.model import PostServing, PostServingModel
 from duelwise.learning.post_serving.order import waves
 from duelwise.types import Array, IntArray, Snapshot
@@ -70,9 +71,7 @@ class BestOfModel:
     def restore(self, state: Snapshot) -> None:
         self._error = state["error"].copy()
         for m, model in enumerate(self._models):
-            prefix = f"{m}."
-            own = {name.removeprefix(prefix): a for name, a in state.items() if name.startswith(prefix)}
-            model.restore(own)
+            model.restore(under(state, f"{m}."))
 
     def _judge(self, run: IntArray, x: Array, y: Array) -> None:
         """Charge each candidate for pairs it has not learned yet; each run at most once."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -13,15 +12,8 @@ from duelwise.learning.core.dispatch import kernel
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.roles import absorb, learns_parts, predict
 from duelwise.learning.post_serving.kernel_model import KernelModel
-from duelwise.learning.post_serving.recursive import absorb_known, expect, least_squares
+from duelwise.learning.post_serving.recursive import LeastSquares, absorb_known, expect, least_squares
 from duelwise.types import Array, IntArray
-
-
-class RidgeState(NamedTuple):
-    """Recursive least squares in [1, x]."""
-
-    inverse: Array  # (R, 1 or dy, 1 + dx, 1 + dx)
-    coefficients: Array  # (R, 1 + dx, dy)
 
 
 @compiled
@@ -36,22 +28,22 @@ def _with_one(x: Array) -> tuple[IntArray, Array]:
     return position, value
 
 
-@kernel(predict, RidgeState)
-def predict_line(model: RidgeState, r: int, x: Array, out: Array) -> None:
+@kernel(predict, LeastSquares)
+def predict_line(model: LeastSquares, r: int, x: Array, out: Array) -> None:
     """Bᵀ[1, x] of every candidate."""
     position, value = _with_one(x)
     expect(model.coefficients[r], position, value, out)
 
 
-@kernel(absorb, RidgeState)
-def absorb_line(model: RidgeState, r: int, x: Array, y: Array) -> None:
+@kernel(absorb, LeastSquares)
+def absorb_line(model: LeastSquares, r: int, x: Array, y: Array) -> None:
     """Recursive least squares, the first of the pair before the second."""
     position, value = _with_one(x)
     absorb_known(model.inverse[r], model.coefficients[r], position, value, y)
 
 
-@kernel(learns_parts, RidgeState)
-def each_value_by_itself(model: RidgeState) -> bool:
+@kernel(learns_parts, LeastSquares)
+def each_value_by_itself(model: LeastSquares) -> bool:
     """Least squares take what is there."""
     return True
 
@@ -69,4 +61,4 @@ class Ridge:
     def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> KernelModel:
         precision = self.ridge * np.eye(context_dim + 1)
         fit = least_squares(runs=len(runs), precision=precision, outputs=post_dim)
-        return KernelModel(RidgeState(fit.inverse, fit.coefficients), post_dim=post_dim)
+        return KernelModel(fit, post_dim=post_dim)

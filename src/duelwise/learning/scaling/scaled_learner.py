@@ -18,6 +18,7 @@ from duelwise.learning import validation
 from duelwise.learning.apply import apply
 from duelwise.learning.core.batch import all_finite
 from duelwise.learning.core.reference import handle
+from duelwise.learning.core.state import under
 from duelwise.learning.core.units import Units
 from duelwise.learning.gathered import Gathered, Single, is_single
 from duelwise.learning.gathered_offers import GatheredOffers
@@ -319,17 +320,14 @@ class ScaledLearner:
 
     def restore(self, state: Snapshot) -> None:
         """Take over a snapshot of a learner with the same settings."""
-        own = {name.removeprefix(SHARE): array for name, array in state.items() if name.startswith(SHARE)}
+        own = under(state, SHARE)
         self.learner.restore({name: array for name, array in state.items() if not name.startswith(SHARE)})
         self.asks, self.next_due = int(own["counts"][0]), int(own["counts"][1])
         self.settled = bool(own["counts"][2])
         self.clamped = own["clamped"].copy()
         self._recent_offers = deque(own["recent_offers"], maxlen=RECENT)
         self._recent_contexts = deque(own["recent_contexts"], maxlen=RECENT)
-        history = {
-            name.removeprefix("history."): array for name, array in own.items() if name.startswith("history.")
-        }
-        self._history.restore(history)
+        self._history.restore(under(own, "history."))
         self._set(Ranges(*(own[name].copy() for name in Ranges._fields)))
 
 

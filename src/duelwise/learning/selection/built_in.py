@@ -48,71 +48,6 @@ def built_in_pair(which: BuiltIn, sight: Sight) -> tuple[int, int]:
     return first, second_arm(sight.z, sight.theta, sight.inverse, first, sight.width, sight.distinct)
 
 
-@dataclass(frozen=True, kw_only=True)
-class LeaderChallenger:
-    """(5), (6): the greedy leader, and the challenger of highest upper bound against it."""
-
-    def pairs(self, view: View) -> IntArray:
-        return kernel_pairs(self, view)
-
-    def compiled(self) -> BuiltIn:
-        return BuiltIn(LEADING)
-
-
-@dataclass(frozen=True, kw_only=True)
-class JointUCB:
-    """The pair of highest joint upper bound: RCDB and MaxPairUCB."""
-
-    def pairs(self, view: View) -> IntArray:
-        return kernel_pairs(self, view)
-
-    def compiled(self) -> BuiltIn:
-        return BuiltIn(JOINT)
-
-
-@dataclass(frozen=True, kw_only=True)
-class MostInformative:
-    """MaxInP: the widest pair among arms that may still be best.
-
-    As published (`leader_first`) the leader is greedy and its challenger the least certain
-    promising arm, never the leader itself; as first defined, both come from the promising set.
-    """
-
-    leader_first: bool = True
-
-    def pairs(self, view: View) -> IntArray:
-        return kernel_pairs(self, view)
-
-    def compiled(self) -> BuiltIn:
-        return BuiltIn(INFORMATIVE_ARM if self.leader_first else INFORMATIVE_PAIR)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PerturbedLeader:
-    """CoLSTIM: a leader by perturbed utility, and its toughest competitor.
-
-    The perturbation is Gumbel, clipped at ±`clip`, independent for each arm. With
-    `share_rate` = c it is as first defined: one perturbation is shared by all arms with
-    probability 1 - min(1, c/√t).
-    """
-
-    clip: float = 5.0  # published code
-    share_rate: float | None = None
-
-    def pairs(self, view: View) -> IntArray:
-        return kernel_pairs(self, view)
-
-    def perturbation(self, noise: Noise, round: int, arms: int) -> Array:
-        values = np.clip(noise.gumbel(round, arms), -self.clip, self.clip)
-        if self.share_rate is None:
-            return values
-        independent = min(1.0, self.share_rate / math.sqrt(round + 1))
-        return np.where(noise.coin(round) < independent, values, values[:, :1])
-
-    def compiled(self) -> BuiltIn:
-        return BuiltIn(PERTURBED)
-
-
 def kernel_pairs(rule: CompiledSelection, view: View) -> IntArray:
     """(R, 2) by the rule's own kernel, for whoever has only a view."""
     noise = noise_of(rule, view.noise, [view.round], view.z.shape[1])[0]
@@ -132,3 +67,63 @@ def _pairs(
         sight = Sight(z[r], theta[r], inverse[r], width[r], distinct, noise[r], votes[r], out[r])
         arms[r, 0], arms[r, 1] = pair(rule, sight)
     return arms
+
+
+class ByKernel:
+    """A rule whose kernel also answers to a view."""
+
+    def pairs(self: CompiledSelection, view: View) -> IntArray:
+        return kernel_pairs(self, view)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaderChallenger(ByKernel):
+    """(5), (6): the greedy leader, and the challenger of highest upper bound against it."""
+
+    def compiled(self) -> BuiltIn:
+        return BuiltIn(LEADING)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointUCB(ByKernel):
+    """The pair of highest joint upper bound: RCDB and MaxPairUCB."""
+
+    def compiled(self) -> BuiltIn:
+        return BuiltIn(JOINT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MostInformative(ByKernel):
+    """MaxInP: the widest pair among arms that may still be best.
+
+    As published (`leader_first`) the leader is greedy and its challenger the least certain
+    promising arm, never the leader itself; as first defined, both come from the promising set.
+    """
+
+    leader_first: bool = True
+
+    def compiled(self) -> BuiltIn:
+        return BuiltIn(INFORMATIVE_ARM if self.leader_first else INFORMATIVE_PAIR)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerturbedLeader(ByKernel):
+    """CoLSTIM: a leader by perturbed utility, and its toughest competitor.
+
+    The perturbation is Gumbel, clipped at ±`clip`, independent for each arm. With
+    `share_rate` = c it is as first defined: one perturbation is shared by all arms with
+    probability 1 - min(1, c/√t).
+    """
+
+    clip: float = 5.0  # published code
+    share_rate: float | None = None
+
+    def perturbation(self, noise: Noise, round: int, arms: int) -> Array:
+        values = np.clip(noise.gumbel(round, arms), -self.clip, self.clip)
+        if self.share_rate is None:
+            return values
+        independent = min(1.0, self.share_rate / math.sqrt(round + 1))
+        return np.where(noise.coin(round) < independent, values, values[:, :1])
+
+    def compiled(self) -> BuiltIn:
+        return BuiltIn(PERTURBED)

@@ -11,9 +11,9 @@ from duelwise.learning.core.dispatch import kernel
 from duelwise.learning.core.equations import first_arm, second_arm
 from duelwise.learning.core.roles import pair
 from duelwise.learning.core.state import Sight
-from duelwise.learning.selection.built_in import kernel_pairs
-from duelwise.learning.selection.rule import Noise, View
-from duelwise.types import Array, IntArray
+from duelwise.learning.selection.built_in import ByKernel
+from duelwise.learning.selection.rule import Noise
+from duelwise.types import Array
 
 
 class TwoDrawsState(NamedTuple):
@@ -39,13 +39,10 @@ def best_under_each_draw(draws: TwoDrawsState, sight: Sight) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoDraws:
+class TwoDraws(ByKernel):
     """Each of the two is best under its own draw of Θ ~ N(Θ̂, c² Σ⁻¹)."""
 
     dim: int
-
-    def pairs(self, view: View) -> IntArray:
-        return kernel_pairs(self, view)
 
     def perturbation(self, noise: Noise, round: int, arms: int) -> Array:
         return noise.normal(round, 2 * self.dim)

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from duelwise.learning.weighting.weighting import per_run
-from duelwise.learning.weighting.weights import Weights, unclipped
+from duelwise.learning.weighting.weights import Weights, per_run, unclipped
 from duelwise.types import Array
 
 

@@ -1,4 +1,4 @@
-"""Weights that follow from a duel's leverage and rank alone: clips and ramps, in one state.
+"""What a weighting is, and the state of those that follow from a duel's leverage and rank: clips and ramps.
 
 Each of the four can be absent: a clip of ∞, a ramp of no length. Learners that differ in them share a loop.
 """
@@ -6,10 +6,11 @@ Each of the four can be absent: a clip of ∞, a ramp of no length. Learners tha
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from duelwise.errors import InvalidInput
 from duelwise.learning.core.dispatch import kernel
 from duelwise.learning.core.equations import adaptive_weight, leverage
 from duelwise.learning.core.jit import compiled
@@ -17,6 +18,29 @@ from duelwise.learning.core.pending import Pending
 from duelwise.learning.core.roles import weigh_arrived, weigh_observed
 from duelwise.learning.core.state import Fit
 from duelwise.types import Array
+
+
+class Weighting(Protocol):
+    """How much votes count: the frozen configuration."""
+
+    def start(self, runs: int) -> Any:
+        """Its state, with a kernel for `weigh_observed`, and for the other roles it minds.
+
+        What it remembers of a run, beyond its settings, stands in a tuple of arrays named `memory`.
+        """
+        ...
+
+
+def per_run(name: str, value: float | Array, runs: int, *, infinite: bool = False) -> Array:
+    """(R,) a setting given once for all runs or once for each, checked to be positive and finite."""
+    values = np.asarray(value, dtype=np.float64)
+    if values.shape not in ((), (runs,)):
+        raise InvalidInput(
+            f"{name} has shape {values.shape}; expected one number, or ({runs},): one for each run."
+        )
+    if not np.all(values > 0) or not (infinite or np.all(np.isfinite(values))):
+        raise InvalidInput(f"{name} is {value}; it must be positive{'' if infinite else ' and finite'}.")
+    return np.array(np.broadcast_to(values, (runs,)))
 
 
 class Weights(NamedTuple):
