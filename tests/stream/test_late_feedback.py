@@ -1,7 +1,5 @@
 """Contexts in parts, late, imputed or after a skip; several votes; asks that know of each other."""
 
-from typing import cast
-
 import numpy as np
 import pytest
 from living import Clock, candidates
@@ -9,8 +7,7 @@ from numpy.random import Generator
 
 from duelwise.errors import Conflict, InvalidInput
 from duelwise.storage import Store
-from duelwise.stream import Ask, DecisionStream, Duel, Observe, Receipt, StreamSettings, Tell
-from duelwise.stream.events import Skipped
+from duelwise.stream import Ask, DecisionStream, Duel, Observe, StreamSettings, Tell
 from duelwise.stream.folding import fold
 from duelwise.stream.logs import StoredLog
 from duelwise.stream.repair import verify
@@ -106,40 +103,6 @@ def test_several_raters_vote_on_one_duel(stream: DecisionStream, store: Store, r
     assert stream.retract(ticket, vote=ann.vote).state == "retracted"
     stream.wait_for_background()
     assert stream._replica.folded.learner.votes[0] == 0
-    assert_replays(stream, store)
-
-
-def test_a_rater_who_skips_again_changes_nothing(
-    stream: DecisionStream, store: Store, rng: Generator
-) -> None:
-    ticket, other = (stream.ask(candidates(rng), votes_wanted=3).ticket for _ in range(2))
-    assert stream.tell(ticket, "skip", source="ann") == Receipt(ticket, "asked", True)
-    seen = stream.model_version
-    assert stream.tell(ticket, "skip", source="ann") == Receipt(ticket, "asked", False)
-    assert stream.model_version == seen
-    assert stream.tell(ticket, "skip", source="bob").changed
-    assert stream.tell(other, "skip", source="ann").changed
-    assert [stream.tell(ticket, "skip").changed for _ in range(2)] == [
-        True,
-        False,
-    ]  # without a name
-    both = stream.run([Tell(other, "skip", "cy"), Tell(other, "skip", "cy")])  # in one transaction
-    assert [cast("Receipt", one).changed for one in both] == [True, False]
-    for source in ("dee", "eve", "fay"):
-        stream.tell(ticket, "left", source=source)
-    assert not stream.tell(ticket, "skip", source="ann").changed
-    with pytest.raises(Conflict, match="already has its 3 votes"):
-        stream.tell(ticket, "skip", source="gus")
-    assert_replays(stream, store)
-
-
-def test_a_log_with_a_skip_twice_is_still_read(stream: DecisionStream, store: Store, rng: Generator) -> None:
-    ticket = stream.ask(candidates(rng), votes_wanted=2).ticket
-    round = int(ticket.partition("-")[0])
-    with stream._replica.lock, stream._replica.batch() as batch:
-        batch.record(Skipped(round, "ann"), Skipped(round, "ann"))  # as versions before wrote it
-    assert not stream.tell(ticket, "skip", source="ann").changed
-    assert verify(store, "meals") == ()
     assert_replays(stream, store)
 
 

@@ -191,23 +191,6 @@ def test_a_part_of_a_context_that_needs_the_one_before_is_left_to_who_may_wait(
     assert receipt.state == "observed"
 
 
-def test_a_skip_among_several_votes_is_looked_up_where_waiting_is_allowed(
-    store: Store, streams: list[DecisionStream], rng: np.random.Generator
-) -> None:
-    one, _ = streams
-    ticket = one.ask(candidates(rng), votes_wanted=2).ticket
-    skips: list[Operation] = [Tell(ticket, "skip", "ann"), Tell(ticket, "skip", "ann")]
-    turn = post_turn(store, [(one, skips)])
-    if turn.asks:
-        _arrived(turn.connection)
-    with pytest.raises(Busy):
-        turn.decide()
-    turn.give_up()
-    for expected in ([True, False], [False, False]):
-        receipts = one.commit(skips)
-        assert [isinstance(receipt, Receipt) and receipt.changed for receipt in receipts] == expected
-
-
 def test_what_was_skipped_and_observed_at_once_is_looked_up_on_the_way(
     store: Store, streams: list[DecisionStream], rng: np.random.Generator
 ) -> None:

@@ -41,17 +41,6 @@ _EVENTS_BETWEEN = Prepared(
     .order_by(schema.events.c.seq),
     ["of_stream", "after", "upto"],
 )
-_OF_ROUND = Prepared(
-    sa.select(*_event_columns, schema.events.c.checksum)
-    .where(
-        schema.events.c.stream_id == _stream_id,
-        schema.events.c.seq > sa.bindparam("after"),
-        schema.events.c.round == sa.bindparam("of_round"),
-        schema.events.c.kind == sa.bindparam("of_kind"),
-    )
-    .order_by(schema.events.c.seq),
-    ["of_stream", "after", "of_round", "of_kind"],
-)
 TICKETS = ByKeys(TICKET_COLUMNS, schema.tickets.c.stream_id, schema.tickets.c.round)
 NAMED_EVENTS = ByKeys(
     [*_event_columns, schema.events.c.checksum], schema.events.c.stream_id, schema.events.c.event_id
@@ -79,13 +68,6 @@ def read_events(connection: Sender, stream_id: int, *, after: int, upto: int) ->
     """Events after < seq ≤ upto in order; a damaged or missing one is an error that names it."""
     for columns in read_columns(connection, stream_id, after=after, upto=upto):
         yield from map(EventRow, *columns)
-
-
-def read_of_round(
-    connection: Sender, stream_id: int, round: int, kind: str, *, after: int
-) -> Iterator[EventRow]:
-    """Events of one kind that happened to a duel; all that follow `after` are looked through."""
-    return map(checked, _OF_ROUND.all(connection, (stream_id, after, round, kind)))
 
 
 def read_columns(

@@ -21,7 +21,6 @@ from duelwise.storage.reading import (
     by_name,
     by_round,
     read_events,
-    read_of_round,
     read_tickets,
     ticket_of,
 )
@@ -188,11 +187,6 @@ class Writer:
         if seq > self.stream.head:
             return self.events_to_send[seq - self.stream.head - 1]
         return next(self.events(after=seq - 1, upto=seq))
-
-    def of_round(self, round: int, kind: str, *, after: int) -> list[EventRow]:
-        """Events of one kind that happened to a duel after an event, recorded or about to be."""
-        recorded = read_of_round(self.connection, self.stream.id, round, kind, after=after)
-        return [*recorded, *(one for one in self.events_to_send if (one.round, one.kind) == (round, kind))]
 
     def tickets(self, rounds: Collection[int]) -> dict[int, TicketRow]:
         """As they were when the transaction began."""

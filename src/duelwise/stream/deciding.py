@@ -20,6 +20,7 @@ from duelwise.stream.choosing import Chooser
 from duelwise.stream.events import Event
 from duelwise.stream.folded import Folded
 from duelwise.stream.hearing import Hearing
+from duelwise.stream.lifecycle import LATE_CONTEXT
 from duelwise.stream.operations import Answer, Ask, Observe, Operation, Retract, Tell
 from duelwise.stream.transaction import Transaction, taken
 
@@ -50,16 +51,13 @@ class Batch:
         return answers
 
     def needs_history(self, operations: Sequence[Operation]) -> bool:
-        """Whether deciding these would read events: a context's parts, or a skip, that came before."""
-        heard = [
-            one
-            for one in operations
-            if isinstance(one, Observe) or (isinstance(one, Tell) and one.winner == "skip")
-        ]
-        if not heard:
+        """Whether deciding these would read events: parts of a context are merged with those before."""
+        observed = [operation for operation in operations if isinstance(operation, Observe)]
+        if not observed:
             return False
-        self.transaction.look_up(heard)
-        return any(self._hearing.reads_events(one) for one in heard)
+        self.transaction.look_up(observed)
+        found = [self.transaction.look_at(operation.ticket) for operation in observed]
+        return any(one is not None and (one.observed_seq or one.state in LATE_CONTEXT) for one in found)
 
     def _decide(self, operation: Operation) -> Answer:
         if isinstance(operation, Observe):

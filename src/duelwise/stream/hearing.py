@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 
 from duelwise.errors import Conflict
@@ -55,8 +53,6 @@ class Hearing:
                 f"Ticket {tell.ticket} already has another vote from this source. A vote is final; retract "
                 "it if it was wrong."
             )
-        if outcome is None and self._has_skipped(ticket, tell.source):
-            return Receipt(tell.ticket, ticket.state, changed=False)
         if len(given) >= ticket.wanted:
             raise Conflict(
                 f"Ticket {tell.ticket} already has its {ticket.wanted} votes, from other sources. "
@@ -75,15 +71,6 @@ class Hearing:
         if ticket.state == "voted" and self._waited_enough(ticket):
             ticket = self._impute(ticket)
         return Receipt(tell.ticket, ticket.state, changed=True, vote=vote)
-
-    def reads_events(self, operation: Observe | Tell) -> bool:
-        """Whether a context, or a skip, is compared with events of its duel."""
-        ticket = self._record.look_at(operation.ticket)
-        if ticket is None:
-            return False
-        if isinstance(operation, Tell):
-            return ticket.wanted > 1
-        return bool(ticket.observed_seq) or ticket.state in LATE_CONTEXT
 
     def impute_overdue(self, *, asked_before: float, after: Place, limit: int) -> Place | None:
         """Learn from votes whose context did not come in time; returns where to go on, if there is more."""
@@ -122,13 +109,6 @@ class Hearing:
                 ticket, Retracted(ticket.round, more=more or not last, vote=vote.seq)
             )
         return ticket
-
-    def _has_skipped(self, ticket: TicketRow, source: str | None) -> bool:
-        """Whether this rater has skipped the duel, which still waits for others."""
-        if ticket.wanted == 1:
-            return False
-        rows = self._record.writer.of_round(ticket.round, "skipped", after=ticket.asked_seq)
-        return any(cast("Skipped", events.decode(row).event).source == source for row in rows)
 
     def _known_context(self, ticket: TicketRow) -> Array:
         """(2, dy) what was observed of the pair so far."""
