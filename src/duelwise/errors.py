@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 
 class DuelwiseError(Exception):
@@ -117,15 +117,16 @@ class MissingExtra(DuelwiseError, ImportError):
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     """The error for a name outside a registry, with the nearest known one."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.4)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return UnknownName(f"There is no {kind} called {name!r}.{hint} Known: {', '.join(names)}.")
 
 
-def check_known(kind: str, name: str, known: Collection[str]) -> None:
+def check_known(kind: str, name: str, known: Iterable[str]) -> None:
     """Refuse a name outside a registry and suggest the nearest."""
-    if name not in known:
-        raise unknown_name(kind, name, known)
+    names = list(known)  # in which anything can be looked for, also what has no hash
+    if name not in names:
+        raise unknown_name(kind, name, names)
 
 
 def require(module: str, *, extra: str, purpose: str) -> None:

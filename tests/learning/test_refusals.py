@@ -227,6 +227,8 @@ NAMES: list[tuple[Callable[[], object], str]] = [
     ),
     (lambda: LinearWorld(mapping="absolut"), "mapping .* mean 'abs'"),
     (lambda: LinearWorld(scaling=cast("Any", "normalized")), "scaling .* mean 'normalised'"),
+    (lambda: LinearWorld(mapping=cast("Any", ["abs"])), r"mapping called \['abs'\]"),
+    (lambda: recipe(cast("Any", 5)), "method called 5"),
 ]
 
 

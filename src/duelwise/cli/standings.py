@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Table
 from rich.text import Text
 
-from duelwise.errors import InvalidInput, unknown_name
+from duelwise.errors import InvalidInput, check_known
 from duelwise.lab.cells.codec import Plain
 from duelwise.lab.paper.contest import After, Contest, Standing, compete, judge, ranked
 from duelwise.lab.sweep.forecast import forecast, refuse_too_large
@@ -21,8 +21,7 @@ from duelwise.theory.monitoring import Lookback
 def hold(contest: Contest, *, quiet: bool = False, after: After | None = None) -> list[Standing]:
     """Play a contest with a live bar: first the protocol's search, then each method."""
     for name in contest.methods:
-        if name not in RECIPES:
-            raise unknown_name("method", name, RECIPES)
+        check_known("method", name, RECIPES)
     if contest.runs < 1:
         raise InvalidInput(f"runs is {contest.runs}. Expected at least one: give --runs 10.")
     work = contest.work()

@@ -1,1 +1,1 @@
-"""What an agent does: it chooses pairs, hears votes and learns from them."""
+"""The learner: it chooses pairs, hears votes and learns from them."""

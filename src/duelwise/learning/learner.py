@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, cast, get_args
 
 import numpy as np
 
-from duelwise.errors import InvalidInput
+from duelwise.errors import InvalidInput, check_known
 from duelwise.learning import validation
 from duelwise.learning.core import batch
 from duelwise.learning.core import pending as waiting_duels
@@ -93,8 +93,8 @@ class DuelingLearner:
         validation.parts(
             select=select, weigh=weigh, estimate=estimate, post_serving=post_serving, width=width
         )
-        validation.check_name("geometry", geometry, get_args(GeometryName))
-        validation.check_name("kind of features", features, get_args(FeaturesName))
+        check_known("geometry", geometry, get_args(GeometryName))
+        check_known("kind of features", features, get_args(FeaturesName))
         self.runs, self.context_dim, self.post_dim = len(numbers), context_dim, post_dim
         self.parts = Parts(select, width, weigh, estimate, post_serving)
         self.noise = Noise(seed, numbers)

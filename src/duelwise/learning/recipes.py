@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal, Protocol, Required, TypedDict, Unpack
 
-from duelwise.errors import InvalidInput, unknown_name
+from duelwise.errors import InvalidInput, check_known, unknown_name
 from duelwise.learning import radii
 from duelwise.learning.estimation import ESTIMATORS, Estimator, FullMLE
 from duelwise.learning.learner import DuelingLearner, FeaturesName, GeometryName
@@ -127,8 +127,7 @@ class Settings:
         """The part that `estimate` names."""
         if not isinstance(self.estimate, str):
             return self.estimate
-        if self.estimate not in ESTIMATORS:
-            raise unknown_name("estimator", self.estimate, ESTIMATORS)
+        check_known("estimator", self.estimate, ESTIMATORS)
         return ESTIMATORS[self.estimate]
 
 
@@ -321,8 +320,7 @@ STREAM_RECIPES = {name: made for name, made in RECIPES.items() if name not in ("
 
 def recipe(name: str) -> Recipe:
     """The recipe of that name."""
-    if name not in RECIPES:
-        raise unknown_name("method", name, RECIPES)
+    check_known("method", name, RECIPES)
     return RECIPES[name]
 
 

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import NoReturn, cast
 
 import numpy as np
 
-from duelwise.errors import AlreadyTold, CannotChoose, InvalidInput, UnknownRound, unknown_name
+from duelwise.errors import AlreadyTold, CannotChoose, InvalidInput, UnknownRound
 from duelwise.learning.core import batch
 from duelwise.learning.core.pending import ROWS
 from duelwise.types import AnyArray, Array, Contexts, Duel, IntArray, Snapshot, Votes
-
-
-def check_name(kind: str, name: str, known: Collection[str]) -> None:
-    """Refuse a name outside a fixed set and suggest the nearest."""
-    if name not in known:
-        raise unknown_name(kind, name, known)
 
 
 def check_whole(name: str, value: object, *, least: int, most: int | None = None) -> None:

@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import Literal
 from urllib.parse import urlsplit
 
-from duelwise.errors import Forbidden, InvalidInput, Unauthorised, unknown_name
+from duelwise.errors import Forbidden, InvalidInput, Unauthorised, check_known
 from duelwise.service.rates import Rates
 from duelwise.storage import KeyRow, Store
 
@@ -34,8 +34,7 @@ Headers = Mapping[bytes, bytes]
 
 def add_key(store: Store, *, name: str, role: str, stream: str | None, at: float) -> str:
     """Store the hash of a fresh token and return the token, which is shown this once."""
-    if role not in RANK:
-        raise unknown_name("role", role, RANK)
+    check_known("role", role, RANK)
     if not name or not name.isprintable() or len(name) > 100:
         raise InvalidInput(f"The key's name is {name!r}; expected 1 to 100 printable characters.")
     if stream is not None:

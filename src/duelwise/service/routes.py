@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from duelwise.errors import DuelwiseError, Overloaded, unknown_name
+from duelwise.errors import DuelwiseError, Overloaded, check_known
 from duelwise.service.auth import Guard, Role
 from duelwise.service.decoding import read_body
 from duelwise.service.problems import JSON_TYPE, Deliver, Reply, refuse, respond
@@ -75,8 +75,7 @@ def query_of(call: Call, known: tuple[str, ...]) -> dict[str, str]:
     """The parameters behind the question mark."""
     given = dict(parse_qsl(call.body.decode("latin-1"), keep_blank_values=True))
     for name in given:
-        if name not in known:
-            raise unknown_name("parameter", name, known)
+        check_known("parameter", name, known)
     return given
 
 

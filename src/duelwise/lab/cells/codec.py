@@ -21,7 +21,7 @@ from typing import (
     get_type_hints,
 )
 
-from duelwise.errors import InvalidInput, unknown_name
+from duelwise.errors import InvalidInput, check_known
 
 Scalar = str | int | float | bool | None
 Plain = Scalar | Sequence["Plain"] | Mapping[str, "Plain"]
@@ -61,8 +61,7 @@ def decode_kind(table: Plain, kinds: Mapping[str, type[F]], *, where: str) -> F:
     kind = entries.pop("kind", None)
     if not isinstance(kind, str):
         raise InvalidInput(f"{where}.kind is {kind!r}. Expected one of: {', '.join(kinds)}.")
-    if kind not in kinds:
-        raise unknown_name(f"{where}.kind", kind, kinds)
+    check_known(f"{where}.kind", kind, kinds)
     return decode(entries, kinds[kind], where=where)
 
 
@@ -73,8 +72,7 @@ def decode(table: Plain, kind: type[F], *, where: str) -> F:
     hints = get_type_hints(kind)
     values: dict[str, object] = {}
     for name, value in entries.items():
-        if name not in known:
-            raise unknown_name(f"key in {where}", name, known)
+        check_known(f"key in {where}", name, known)
         if not _fits(value, hints[name]):
             raise InvalidInput(f"{where}.{name} is {value!r}. Expected {describe(hints[name])}.")
         values[name] = _settled(value, hints[name])

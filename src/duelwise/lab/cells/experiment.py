@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal, cast, get_args
 
-from duelwise.errors import InvalidInput
+from duelwise.errors import InvalidInput, check_known
 from duelwise.lab.cells.codec import Plain, Table, decode, encode, table_at
 from duelwise.lab.cells.presets import PresetName, preset_options
 from duelwise.lab.cells.problem import Problem, decode_problem, sizes
-from duelwise.lab.play.checks import check_name, check_whole
+from duelwise.lab.play.checks import check_whole
 from duelwise.lab.play.world import World
 from duelwise.learning.core.links import LINKS
 from duelwise.learning.learner import DuelingLearner, FeaturesName, GeometryName
@@ -54,14 +54,14 @@ class Method:
     distrust_votes: int | None = None
 
     def __post_init__(self) -> None:
-        check_name("method", self.name, RECIPES)
-        check_name("post-serving model", self.post_serving, POST_SERVING)
-        check_name("preset", self.preset, get_args(PresetName))
+        check_known("method", self.name, RECIPES)
+        check_known("post-serving model", self.post_serving, POST_SERVING)
+        check_known("preset", self.preset, get_args(PresetName))
         for name in ("corruption_budget", "delay"):
             if getattr(self, name) is not None:
                 check_budget(name, getattr(self, name))
         if self.link is not None:
-            check_name("link", self.link, LINKS)
+            check_known("link", self.link, LINKS)
         if self.preset != "paper" and self.name != "rcdp-ucb":
             raise InvalidInput(
                 f"{self.name} has no preset {self.preset!r}: Listing 1 and the theory are rcdp-ucb's. "
@@ -173,11 +173,11 @@ def decode_experiment(table: Table) -> Experiment:
     """The experiment that a file's tables describe; docs/experiments.md has the schema."""
     parts = ("world", "delay", "corruption", "contexts", "method")
     for name in table:
-        check_name("key in experiment", name, (*parts, *(field.name for field in fields(_Head))))
+        check_known("key in experiment", name, (*parts, *(field.name for field in fields(_Head))))
     head = decode({k: v for k, v in table.items() if k not in parts}, _Head, where="experiment")
     told = table_at(table.get("method", {}), "method")
     for name in told:
-        check_name("method", name, head.methods)
+        check_known("method", name, head.methods)
     if "world" not in table:
         raise InvalidInput("world is missing. Expected a table [world] with at least its kind.")
     problem = decode_problem(table, horizon=head.horizon, seed=head.seed)
@@ -198,7 +198,7 @@ def _learners(head: _Head, problem: Problem) -> tuple[str, ...]:
     """
     if head.learners_of_post_serving is not None:
         for name in head.learners_of_post_serving:
-            check_name("method for learners_of_post_serving", name, head.methods)
+            check_known("method for learners_of_post_serving", name, head.methods)
         return head.learners_of_post_serving
     others = set(head.methods).difference(PAPER_FIVE)
     return PAPER_FIVE if others and sizes(problem.world).post_dim == 0 else head.methods

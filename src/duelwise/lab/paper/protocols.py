@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Protocol as Interface
 
-from duelwise.errors import unknown_name
+from duelwise.errors import check_known
 from duelwise.lab.cells.codec import encode
 from duelwise.lab.cells.experiment import Cell, Method
 from duelwise.lab.cells.presets import PresetName
@@ -197,6 +197,5 @@ PROTOCOLS: dict[str, Protocol] = {
 
 def protocol_named(name: str) -> Protocol:
     """The protocol of that name."""
-    if name not in PROTOCOLS:
-        raise unknown_name("protocol", name, PROTOCOLS)
+    check_known("protocol", name, PROTOCOLS)
     return PROTOCOLS[name]

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from duelwise.errors import check_known
 from duelwise.lab.cells.experiment import Cell, Method
 from duelwise.lab.paper.figures import Figure, Panel
 from duelwise.lab.paper.protocols import Finals, Protocol, Trial, learnt
 from duelwise.lab.paper.records import Entry, Record, Session, Tried, machine, write_record
-from duelwise.lab.play.checks import check_name, check_whole
+from duelwise.lab.play.checks import check_whole
 from duelwise.lab.sweep.forecast import Work
 from duelwise.lab.sweep.keys import code_digest, key
 from duelwise.lab.sweep.runner import Runner, Tally
@@ -31,7 +32,7 @@ class Study:
 
     def __post_init__(self) -> None:
         check_whole("runs", self.runs, least=2)
-        check_name("post-serving model", self.post_serving, POST_SERVING)
+        check_known("post-serving model", self.post_serving, POST_SERVING)
 
     def places(self) -> list[tuple[Figure, Panel, str, str]]:
         """Figure, panel, variant and method of every curve."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
-from duelwise.errors import InvalidInput, unknown_name
+from duelwise.errors import InvalidInput
 from duelwise.learning.validation import check_whole as check_whole  # one text for learners and worlds
 
 LARGEST = 2**63 - 1
@@ -17,10 +16,3 @@ def check_number(name: str, value: float, *, least: float, most: float = math.in
     if not (math.isfinite(value) and least <= value <= most):
         upper = "" if most == math.inf else f" and at most {most:g}"
         raise InvalidInput(f"{name} is {value!r}. Expected a finite number of at least {least:g}{upper}.")
-
-
-def check_name(kind: str, name: str, known: Iterable[str]) -> None:
-    """Refuse a name outside a registry and suggest the nearest."""
-    names = list(known)
-    if name not in names:
-        raise unknown_name(kind, name, names)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelwise.errors import InvalidInput, unknown_name
+from duelwise.errors import InvalidInput, check_known
 from duelwise.types import Array
 
 
@@ -65,8 +65,7 @@ DATASETS: dict[str, Dataset] = {
 
 def dataset(name: str) -> Dataset:
     """The shipped set of that name."""
-    if name not in DATASETS:
-        raise unknown_name("dataset", name, DATASETS)
+    check_known("dataset", name, DATASETS)
     return DATASETS[name]
 
 

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from duelwise.errors import InvalidInput, unknown_name
-from duelwise.lab.play.checks import check_name, check_whole
+from duelwise.errors import InvalidInput, check_known
+from duelwise.lab.play.checks import check_whole
 from duelwise.lab.play.world import World
 from duelwise.lab.worlds.datasets import as_numbers, dataset, digest, existing, load, read_table, standardised
 from duelwise.lab.worlds.items import VOTE_RULES, Items, ItemWorld
@@ -27,7 +27,7 @@ class Labelled:
     def __post_init__(self) -> None:
         dataset(self.name)
         check_whole("arms", self.arms, least=2)
-        check_name("vote", self.vote, VOTE_RULES)
+        check_known("vote", self.vote, VOTE_RULES)
 
     def start(self, *, runs: Sequence[int], seed: int) -> World:
         data, split = load(self.name), dataset(self.name).context_dim
@@ -52,7 +52,7 @@ class Spreadsheet:
 
     def __post_init__(self) -> None:
         check_whole("arms", self.arms, least=2)
-        check_name("vote", self.vote, VOTE_RULES)
+        check_known("vote", self.vote, VOTE_RULES)
         both = sorted(set(self.before) & set(self.after))
         if not self.before or both:
             raise InvalidInput(
@@ -82,8 +82,7 @@ def _read(path: str, columns: tuple[str, ...], utility: str, separator: str) -> 
     file = existing(path, what="The table", source="wherever you keep it")
     header, rows = read_table(file.read_text(), separator=separator)
     for name in (*columns, utility):
-        if name not in header:
-            raise unknown_name(f"column in {path}", name, header)
+        check_known(f"column in {path}", name, header)
     wanted = [header.index(name) for name in (*columns, utility)]
     chosen = [[row[place] if place < len(row) else "" for place in wanted] for row in rows]
     numbers = as_numbers(chosen, [*columns, utility])

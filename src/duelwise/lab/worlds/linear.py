@@ -10,8 +10,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from duelwise.errors import InvalidInput
-from duelwise.lab.play.checks import check_name, check_number, check_whole
+from duelwise.errors import InvalidInput, check_known
+from duelwise.lab.play.checks import check_number, check_whole
 from duelwise.lab.play.scenario import Chainable
 from duelwise.lab.play.world import Truth, WorldBlock
 from duelwise.lab.worlds.mappings import Mapping, bound_of, mapping_named
@@ -234,9 +234,9 @@ def check_linear(
     check_whole("context_dim", context_dim, least=1)
     check_whole("arms", arms, least=2)
     check_number("noise", noise, least=0.0)
-    check_name("link", link, QUANTILES)
-    check_name("scaling", scaling, get_args(Scaling))
-    check_name("kind of parameters", parameters, get_args(Parameters))
+    check_known("link", link, QUANTILES)
+    check_known("scaling", scaling, get_args(Scaling))
+    check_known("kind of parameters", parameters, get_args(Parameters))
 
 
 def _post_dim(mapping: Mapping, context_dim: int, post_dim: int | None) -> int:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from duelwise.errors import InvalidInput
-from duelwise.lab.play.checks import check_name
+from duelwise.errors import InvalidInput, check_known
 from duelwise.types import Array
 
 
@@ -39,7 +38,7 @@ def mapping_named(mapping: str | Mapping) -> Mapping:
     """The mapping itself, or the one registered under a name."""
     if isinstance(mapping, Mapping):
         return mapping
-    check_name("mapping", mapping, MAPPINGS)
+    check_known("mapping", mapping, MAPPINGS)
     return MAPPINGS[mapping]
 
 

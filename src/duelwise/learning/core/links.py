@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from duelwise.errors import unknown_name
+from duelwise.errors import check_known
 from duelwise.learning.core.intrinsics import fused
 from duelwise.learning.core.jit import compiled
 from duelwise.types import Array
@@ -23,8 +23,7 @@ LINKS = {"logistic": LOGISTIC, "probit": PROBIT, "clipped-linear": LINEAR}
 
 def link_code(name: str) -> int:
     """The code of a link's name."""
-    if name not in LINKS:
-        raise unknown_name("link", name, LINKS)
+    check_known("link", name, LINKS)
     return LINKS[name]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duelwise.errors import unknown_name
+from duelwise.errors import check_known
 from duelwise.learning.post_serving.best_of import BestOf
 from duelwise.learning.post_serving.fourier import Fourier
 from duelwise.learning.post_serving.kernel_model import KernelModel
@@ -43,6 +43,5 @@ POST_SERVING: dict[str, PostServing] = {
 
 def post_serving(name: str) -> PostServing:
     """The configuration of that name, with default settings."""
-    if name not in POST_SERVING:
-        raise unknown_name("post-serving model", name, POST_SERVING)
+    check_known("post-serving model", name, POST_SERVING)
     return POST_SERVING[name]
