@@ -2,6 +2,7 @@
 
 They were written by 0.1.0 and pin what no later version may move. Written again they would pin nothing,
 so this asks for a folder: python tools/golden.py FOLDER
+On a processor without AVX-512 the last bits of some curves are others: OPENBLAS_CORETYPE=Haswell makes them.
 """
 
 from __future__ import annotations

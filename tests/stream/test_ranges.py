@@ -81,7 +81,7 @@ def test_an_attack_at_a_million_that_comes_first_does_no_harm(
 
 
 def test_a_stream_of_0_1_that_is_poisoned_serves_random_pairs_and_says_so() -> None:
-    shown, stream = _shown((2, 1), 3, 0, edition=1)
+    shown, stream = _shown((2, 1), 6, 0, edition=1)  # with three it hangs on the last bits of BLAS
     assert stream.folded.ledger.fallbacks > 500
     assert 0.2 < shown < 0.7  # two of five are 40 %
     assert len({tuple(one.event.arms) for one in stream.log if hasattr(one.event, "arms")}) == 20
