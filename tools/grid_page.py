@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from duelwise.lab.grid.grid import Grid, Ratio, ratios, read_grid, summaries
-from duelwise.lab.sweep.store import Store
+from duelwise.lab.sweep.store import CurveStore
 
 HEAD = """# The attack grid
 
@@ -49,7 +49,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--page", type=Path, default=Path("docs/grid.md"))
     given = parser.parse_args()
-    grid, store = read_grid(), Store(given.folder)
+    grid, store = read_grid(), CurveStore(given.folder)
     curves = {cell.canonical(): store.read(cell) for cell in grid.cells(given.runs)}
     given.page.write_text(page(grid, ratios(grid, given.runs, curves), given.runs), encoding="utf-8")
 

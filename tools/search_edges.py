@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from duelwise.lab.cells.playing import play
+from duelwise.lab.cells.playing import play_cell
 from duelwise.lab.paper.figures import figures_named
 from duelwise.lab.paper.protocols import FairProtocol, Trial, tuned
-from duelwise.lab.paper.records import Record, Tried, records_in
+from duelwise.lab.paper.records import StudyRecord, Tried, records_in
 from duelwise.lab.report.style import NAMES
 from duelwise.lab.report.tables import Table
 from duelwise.lab.sweep.keys import code_digest
@@ -40,7 +40,7 @@ class Edge:
         return 1.0 - min(self.beyond) / self.best.mean
 
 
-def edges(record: Record) -> Iterator[Edge]:
+def edges(record: StudyRecord) -> Iterator[Edge]:
     """Every search of a record that ended at an edge, gone on with."""
     protocol = FairProtocol()
     trials = {
@@ -62,7 +62,7 @@ def _place(tried: Tried | Trial) -> tuple[str, str, str, str]:
 
 def _mean(trial: Trial, width: float, rule: str | None) -> float:
     cell = trial.cell
-    return float(play(replace(cell, method=tuned(cell.method, cell.problem, width, rule))).final.mean())
+    return float(play_cell(replace(cell, method=tuned(cell.method, cell.problem, width, rule))).final.mean())
 
 
 def table(found: list[Edge], searches: int) -> str:

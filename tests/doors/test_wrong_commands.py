@@ -52,8 +52,8 @@ def assert_told(said: str, *words: str) -> None:
 
 COMMANDS: list[tuple[str, str, str]] = [
     ("run lineer", "'lineer'", "linear"),
-    ("run linear --runs 0", "runs is 0", "at least one"),
-    ("run linear --runs -3", "runs is -3", "at least one"),
+    ("run linear --runs 0", "runs is 0", "at least 1"),
+    ("run linear --runs -3", "runs is -3", "at least 1"),
     ("run linear --runs ten", "ten", "integer"),
     ("run linear --runs 100000000", "100,000,000", "lower runs"),
     ("run linear --dim 200000", "200,000", "lower context_dim"),

@@ -12,7 +12,7 @@ from duelwise.lab.cells.problem import Problem, Synthetic
 from duelwise.lab.paper.figures import FIGURES, Figure, Panel
 from duelwise.lab.play.corruptions import StrategicCorruption
 from duelwise.lab.play.delays import StrategicDelay
-from duelwise.lab.report.results import Line, Results
+from duelwise.lab.report.results import PlacedCurve, Results
 
 PROBLEM = Problem(
     world=Synthetic(context_dim=3, arms=4),
@@ -43,7 +43,7 @@ def made_up(finals: dict[tuple[str, str, str], list[float]], *, power: float = 0
     return Results([_line(*place, np.array(final), power) for place, final in finals.items()])
 
 
-def _line(figure: str, title: str, method: str, final: np.ndarray, power: float) -> Line:
+def _line(figure: str, title: str, method: str, final: np.ndarray, power: float) -> PlacedCurve:
     panel: Panel = next(panel for panel in FIGURES[figure].panels if panel.title == title)
     runs, zeros = tuple(range(len(final))), np.zeros(len(final))
     rounds = np.arange(10, 2001, 10)
@@ -53,7 +53,7 @@ def _line(figure: str, title: str, method: str, final: np.ndarray, power: float)
         self_duels=zeros, told=zeros.astype(int), flips_spent=zeros.astype(int),
         delay_spent=zeros.astype(int), recorded_share=zeros, seconds=1.0, machine="none",
     )  # fmt: skip
-    return Line(
+    return PlacedCurve(
         study="paper-spline-10", protocol="paper", post_serving="spline", figure=figure, panel=title,
         variant="as published", method=method, curve=curve,
     )  # fmt: skip

@@ -1,7 +1,8 @@
 """The curves of 0.1, float for float: every recipe, both delays, three estimates, with and without φ̂.
 
-What a baseline learns from predictions goes through BLAS, whose last bits depend on the processor: 0.1 wrote
-the curves with kernels for AVX-512, and those that differ again with kernels for AVX2 (OPENBLAS_CORETYPE=Haswell).
+What a baseline learns from predictions goes through BLAS, whose last bits depend on the processor: 0.1
+wrote the curves with kernels for AVX-512, and those that differ again with kernels for AVX2
+(OPENBLAS_CORETYPE=Haswell).
 """
 
 from __future__ import annotations

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from duelwise import LinearWorld
 from duelwise.lab.cells.problem import LateTable, Problem, Synthetic
-from duelwise.lab.paper.contest import Contest, Standing
-from duelwise.lab.paper.figures import Task
+from duelwise.lab.paper.asked import asked
 from duelwise.lab.paper.protocols import FairProtocol, PaperProtocol
+from duelwise.lab.paper.standings import Standing
 from duelwise.lab.paper.study import Study
 from duelwise.lab.play.contexts import LateContexts
 from duelwise.lab.play.corruptions import LeverageCorruption, LyingRaters
 from duelwise.lab.play.delays import NoDelay
 from duelwise.lab.report.tables import Budgets
 from duelwise.lab.sweep.runner import Runner
-from duelwise.lab.sweep.store import Store
+from duelwise.lab.sweep.store import CurveStore
 from duelwise.lab.worlds.hard import BasisArms, Hypercube, UnitBall
 from duelwise.lab.worlds.labelled import Labelled, Spreadsheet
 from duelwise.lab.worlds.recorded import StrengthFit
 from duelwise.lab.worlds.trains import TrainChoices
 
 FILE = "choices.csv"
-STORE = Store(Path("results"))
+STORE = CurveStore(Path("results"))
 PARTS = [
     (
         Synthetic(),
@@ -58,13 +59,12 @@ PARTS = [
     (Budgets(), Budgets(dim=20, horizon=2000, corruption_budget=25.0, delay_budget=1e4, mean_delay=100.0)),
     (Runner(store=STORE), Runner(store=STORE, jobs=-1, cluster=None, monitors=False)),
 ]  # fmt: skip
-CALLED: dict[type, dict[str, object]] = {
+CALLED: dict[Callable[..., object], dict[str, object]] = {
     Problem: {"horizon": 2000, "seed": 0},
-    Study: {"post_serving": "spline", "runs": 10},
+    Study: {"variants": (), "post_serving": "spline", "runs": 10, "link": None},
     Standing: {"compiling": 0.0},
     Spreadsheet: {"arms": 10, "vote": "btl", "separator": ","},
-    Task: {"corruption": 25, "horizon": 2000, "seed": 0},
-    Contest: {
+    asked: {
         "corruption_budget": 25, "context_dim": 10, "arms": 10, "horizon": 2000, "runs": 10, "seed": 0,
         "post_serving": "spline", "link": "logistic",
     },
@@ -82,6 +82,6 @@ def test_a_part_without_settings_is_the_one_that_is_documented(plain: object, sp
 
 
 @pytest.mark.parametrize("part", CALLED, ids=lambda part: part.__name__)
-def test_what_a_call_may_leave_out(part: type) -> None:
+def test_what_a_call_may_leave_out(part: Callable[..., object]) -> None:
     taken = inspect.signature(part).parameters
     assert {name: taken[name].default for name in CALLED[part]} == CALLED[part]

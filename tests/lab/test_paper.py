@@ -73,7 +73,7 @@ def test_delay_means_come_with_equal_deviations() -> None:
 
 def test_the_corruption_figure_is_linear_and_stochastic() -> None:
     for panel in FIGURES["E.10"].panels:
-        assert panel.task.name == "linear"
+        assert panel.task == "linear"
         assert panel.problem.delay == GaussianDelay(mean=100.0, std=100.0)
 
 
@@ -90,7 +90,7 @@ def test_real_data_is_split_as_in_the_papers_table() -> None:
 
 
 def test_only_one_method_learns_in_the_third_figure() -> None:
-    assert all(panel.task.learners == ("rcdp-ucb",) for panel in FIGURES["3"].panels)
+    assert all(panel.learners == ("rcdp-ucb",) for panel in FIGURES["3"].panels)
 
 
 def test_a_setting_that_returns_is_the_same_problem() -> None:

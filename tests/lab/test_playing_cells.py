@@ -6,7 +6,7 @@ import numba
 import pytest
 from small import cells
 
-from duelwise.lab.cells.playing import play
+from duelwise.lab.cells.playing import play_cell
 from duelwise.lab.play import compiled_loop
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import Trajectory
@@ -22,6 +22,6 @@ def test_a_cell_takes_one_thread_and_gives_the_others_back(monkeypatch: pytest.M
         return original(learner, scenario, horizon=horizon)
 
     monkeypatch.setattr(compiled_loop, "play", watched)
-    play(cells()[0])
+    play_cell(cells()[0])
     assert inside == [1]
     assert numba.get_num_threads() == before

@@ -17,7 +17,7 @@ from small import PROBLEM
 
 from duelwise.errors import InvalidInput
 from duelwise.lab.cells.experiment import Cell, Method
-from duelwise.lab.cells.playing import play
+from duelwise.lab.cells.playing import play_cell
 from duelwise.lab.play.world import World
 from duelwise.lab.worlds import trains
 from duelwise.lab.worlds.answers import Answers
@@ -95,7 +95,7 @@ def test_a_fit_ranks_as_the_votes_do() -> None:
 def test_a_cell_says_how_often_votes_were_recorded() -> None:
     problem = replace(PROBLEM, world=Answers(folder=FOLDER, arms=3), horizon=60)
     method = Method(name="rcdp-ucb", post_serving="ridge", distinct_pair=True)
-    curve = play(Cell(problem=problem, method=method, runs=(0, 1)))
+    curve = play_cell(Cell(problem=problem, method=method, runs=(0, 1)))
     assert np.all(curve.recorded_share > 0.0)
     assert np.all(curve.recorded_share <= 1.0)
 

@@ -15,7 +15,7 @@ from small import shrunk
 from duelwise.errors import InvalidInput
 from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.paper.protocols import FairProtocol, PaperProtocol
-from duelwise.lab.paper.records import Entry, Record, Session
+from duelwise.lab.paper.records import Entry, Session, StudyRecord
 from duelwise.lab.paper.study import Study, conduct
 from duelwise.lab.report import html
 from duelwise.lab.report.html import heading, page, write_report
@@ -23,7 +23,7 @@ from duelwise.lab.report.interactive_charts import band_traces, chart, layout_of
 from duelwise.lab.report.results import Results
 from duelwise.lab.report.summary import markdown
 from duelwise.lab.sweep.runner import Runner
-from duelwise.lab.sweep.store import Store
+from duelwise.lab.sweep.store import CurveStore
 from known import inside, known
 
 FAIR = FairProtocol(widths=(0.1,), held_out=(1000, 1001), search_horizon=10)
@@ -33,7 +33,7 @@ FAIR = FairProtocol(widths=(0.1,), held_out=(1000, 1001), search_horizon=10)
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Figs. 1 and E.15 as published and Fig. 1 fairly, ten rounds each."""
     folder = tmp_path_factory.mktemp("results")
-    runner = Runner(store=Store(folder), jobs=1)
+    runner = Runner(store=CurveStore(folder), jobs=1)
     last = shrunk("E.15", horizon=10)
     figures = (shrunk("1", horizon=10), replace(last, panels=last.panels[:2]))
     conduct(Study(figures=figures, protocol=PaperProtocol(), runs=2), runner)
@@ -71,8 +71,8 @@ def test_monitors_are_kept_and_shown_where_they_were_on(folder: Path, document: 
     assert "what the monitors saw" not in document
     study = Study(figures=(shrunk("1", horizon=10),), protocol=PaperProtocol(), runs=2)
     plain, watched = (
-        Runner(store=Store(tmp_path), jobs=1),
-        Runner(store=Store(tmp_path), jobs=1, monitors=True),
+        Runner(store=CurveStore(tmp_path), jobs=1),
+        Runner(store=CurveStore(tmp_path), jobs=1, monitors=True),
     )
     conduct(study, plain)
     unwatched = {line.method: line.curve.final.tolist() for line in Results.load(tmp_path)}
@@ -206,9 +206,9 @@ def test_the_title_says_no_more_than_was_played(document: str) -> None:
     assert "not judged" in document
 
 
-def record(protocol: str, *figures: str, title: str = "") -> Record:
+def record(protocol: str, *figures: str, title: str = "") -> StudyRecord:
     entries = [Entry(figure=number, panel="", variant="", method="", key="") for number in figures]
-    return Record(
+    return StudyRecord(
         protocol=protocol, post_serving="spline", runs=2, code="", title=title, entries=tuple(entries)
     )  # fmt: skip
 
@@ -229,7 +229,7 @@ def record(protocol: str, *figures: str, title: str = "") -> Record:
         ),
     ],
 )
-def test_the_heading_says_what_there_is(records: list[Record], title: str) -> None:
+def test_the_heading_says_what_there_is(records: list[StudyRecord], title: str) -> None:
     assert heading(records) == title
 
 

@@ -20,7 +20,7 @@ from small import made_up
 from duelwise.errors import InvalidInput
 from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.paper.published import agrees, published
-from duelwise.lab.paper.records import Record, Tried
+from duelwise.lab.paper.records import StudyRecord, Tried
 from duelwise.lab.report import pictures, static_charts
 from duelwise.lab.report.claims import growth, judge, lowest_by_figure, network_cost
 from duelwise.lab.report.comparison import contrast_table, curves_table, published_table, search_table
@@ -154,7 +154,7 @@ def test_searches_and_curves_are_tabulated() -> None:
         clip_rule=None, mean=1234.5, chosen=True, key="k",
     )  # fmt: skip
     worse = replace(tried, clip_rule="√d/C", mean=2000.0, chosen=False)
-    record = Record(protocol="fair", post_serving="spline", runs=2, code="c", tried=(tried, worse))
+    record = StudyRecord(protocol="fair", post_serving="spline", runs=2, code="c", tried=(tried, worse))
     assert search_table(record).rows == (
         ("linear", "strategic", "distinct pairs", "RCDB", "0.3", "", "1,234*"),
         ("linear", "strategic", "distinct pairs", "RCDB", "0.3", "√d/C", "2,000"),

@@ -17,7 +17,7 @@ from small import PROBLEM, cells, shrunk
 
 from duelwise.errors import DuelwiseError, InvalidInput
 from duelwise.lab.cells.experiment import Cell, Method
-from duelwise.lab.cells.playing import play
+from duelwise.lab.cells.playing import play_cell
 from duelwise.lab.paper.protocols import FairProtocol, PaperProtocol
 from duelwise.lab.paper.records import path_of, read_record
 from duelwise.lab.paper.study import Meter, Study, conduct
@@ -25,10 +25,10 @@ from duelwise.lab.sweep import runner as runner_module
 from duelwise.lab.sweep.forecast import Work
 from duelwise.lab.sweep.keys import key
 from duelwise.lab.sweep.runner import Runner
-from duelwise.lab.sweep.store import Store
+from duelwise.lab.sweep.store import CurveStore
 
 
-def same(one: Store, other: Store, wanted: list[Cell]) -> None:
+def same(one: CurveStore, other: CurveStore, wanted: list[Cell]) -> None:
     """Float for float."""
     for cell in wanted:
         for name in ("regret", "distinct_regret", "self_duels", "told"):
@@ -36,7 +36,7 @@ def same(one: Store, other: Store, wanted: list[Cell]) -> None:
 
 
 def test_only_what_is_missing_is_played(tmp_path: Path) -> None:
-    runner, wanted = Runner(store=Store(tmp_path), jobs=1), cells()
+    runner, wanted = Runner(store=CurveStore(tmp_path), jobs=1), cells()
     heard: list[Cell] = []
     first = runner.run(wanted[:2], progress=heard.append)
     assert (first.computed, first.reused) == (2, 0)
@@ -48,23 +48,23 @@ def test_only_what_is_missing_is_played(tmp_path: Path) -> None:
 def test_numbers_do_not_depend_on_the_number_of_workers(tmp_path: Path) -> None:
     wanted = cells(("rcdp-ucb", "colstim"))
     for jobs in (1, 2):
-        Runner(store=Store(tmp_path / str(jobs)), jobs=jobs).run(wanted)
-    same(Store(tmp_path / "1"), Store(tmp_path / "2"), wanted)
+        Runner(store=CurveStore(tmp_path / str(jobs)), jobs=jobs).run(wanted)
+    same(CurveStore(tmp_path / "1"), CurveStore(tmp_path / "2"), wanted)
 
 
 def test_the_longest_come_first(tmp_path: Path) -> None:
     short = cells(seeds=(0,))
     long = [replace(cell, problem=replace(PROBLEM, horizon=4000)) for cell in short]
-    assert Runner(store=Store(tmp_path)).missing(short + long)[:2] == long
+    assert Runner(store=CurveStore(tmp_path)).missing(short + long)[:2] == long
 
 
 def test_a_worker_with_other_code_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        runner_module, "_play", lambda cell, parent, monitors: (play(cell), {"code": "other"})
+        runner_module, "_play", lambda cell, parent, monitors: (play_cell(cell), {"code": "other"})
     )
     with pytest.raises(DuelwiseError, match="same code and versions everywhere"):
-        Runner(store=Store(tmp_path), jobs=1).run(cells()[:1])
-    assert Runner(store=Store(tmp_path)).missing(cells()[:1]) == cells()[:1]
+        Runner(store=CurveStore(tmp_path), jobs=1).run(cells()[:1])
+    assert Runner(store=CurveStore(tmp_path)).missing(cells()[:1]) == cells()[:1]
 
 
 def test_a_scheduler_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,16 +73,16 @@ def test_a_scheduler_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr("distributed.Client", refuse)
     with pytest.raises(DuelwiseError, match="No Dask scheduler answers at 'tcp://nowhere:1': timed out"):
-        Runner(store=Store(tmp_path), cluster="tcp://nowhere:1").run(cells()[:1])
+        Runner(store=CurveStore(tmp_path), cluster="tcp://nowhere:1").run(cells()[:1])
 
 
 def test_no_workers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="jobs is 0"):
-        Runner(store=Store(tmp_path), jobs=0)
+        Runner(store=CurveStore(tmp_path), jobs=0)
 
 
 def test_a_study_leaves_a_record_that_grows(tmp_path: Path) -> None:
-    runner, protocol = Runner(store=Store(tmp_path), jobs=1), PaperProtocol()
+    runner, protocol = Runner(store=CurveStore(tmp_path), jobs=1), PaperProtocol()
     meters: list[tuple[int, int, int]] = []
 
     def hear(meter: Meter) -> None:
@@ -100,7 +100,7 @@ def test_a_study_leaves_a_record_that_grows(tmp_path: Path) -> None:
 def test_a_session_takes_no_longer_than_the_clock_says(tmp_path: Path) -> None:
     study = Study(figures=(shrunk("1", horizon=10),), protocol=PaperProtocol(), runs=2)
     begun = time.perf_counter()
-    record = conduct(study, Runner(store=Store(tmp_path), jobs=1))
+    record = conduct(study, Runner(store=CurveStore(tmp_path), jobs=1))
     assert 0 < record.sessions[0].seconds <= time.perf_counter() - begun
 
 
@@ -123,7 +123,7 @@ def test_a_meter_counts_what_is_played_and_what_follows() -> None:
 def test_the_fair_search_is_recorded_and_its_best_is_used(tmp_path: Path) -> None:
     protocol = FairProtocol(widths=(0.1, 1.0), held_out=(1000, 1001), search_horizon=20)
     figure = replace(shrunk("1", horizon=20), panels=shrunk("1", horizon=20).panels[:1])
-    store = Store(tmp_path)
+    store = CurveStore(tmp_path)
     record = conduct(Study(figures=(figure,), protocol=protocol, runs=2), Runner(store=store, jobs=1))
     assert len(record.tried) == 2 * (2 * 6 + 3 * 2)
     for entry in record.entries:
@@ -141,15 +141,15 @@ SWEEP = """
 import sys
 from test_runner import SWEPT
 from duelwise.lab.sweep.runner import Runner
-from duelwise.lab.sweep.store import Store
+from duelwise.lab.sweep.store import CurveStore
 if __name__ == "__main__":
-    Runner(store=Store(sys.argv[1]), jobs=2).run(SWEPT)
+    Runner(store=CurveStore(sys.argv[1]), jobs=2).run(SWEPT)
 """
 
 
 @pytest.mark.long
 def test_a_sweep_killed_five_times_ends_with_the_same_numbers(tmp_path: Path) -> None:
-    whole, torn = Store(tmp_path / "whole"), Store(tmp_path / "torn")
+    whole, torn = CurveStore(tmp_path / "whole"), CurveStore(tmp_path / "torn")
     Runner(store=whole, jobs=2).run(SWEPT)
     waits = np.random.Generator(np.random.PCG64(7)).uniform(0.0, 0.3, 5)
     for wait in waits:
@@ -169,7 +169,7 @@ def test_a_sweep_killed_five_times_ends_with_the_same_numbers(tmp_path: Path) ->
     same(whole, torn, SWEPT)
 
 
-def _kept(store: Store) -> int:
+def _kept(store: CurveStore) -> int:
     return len(list(store.folder.glob("cells/[!.]*.parquet")))
 
 
@@ -177,7 +177,7 @@ def _kept(store: Store) -> int:
 def test_workers_do_not_outlive_a_killed_sweep(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SWEEP, str(tmp_path)]
     sweep = psutil.Popen(command, cwd=Path(__file__).parent)
-    while _kept(Store(tmp_path)) == 0:
+    while _kept(CurveStore(tmp_path)) == 0:
         time.sleep(0.01)
     workers = sweep.children(recursive=True)
     assert workers
@@ -196,7 +196,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_numbers(tmp_path: Path) ->
         for seed in range(8)
         for name in ("rcdp-ucb", "rcdb")
     ]
-    alone, shared = Store(tmp_path / "alone"), Store(tmp_path / "cluster")
+    alone, shared = CurveStore(tmp_path / "alone"), CurveStore(tmp_path / "cluster")
     Runner(store=alone, jobs=1).run(wanted)
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         killed: list[int] = []

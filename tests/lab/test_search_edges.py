@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from duelwise.lab.paper.records import Entry, Record, Tried
+from duelwise.lab.paper.records import Entry, StudyRecord, Tried
 
 TOOL = Path(__file__).parents[2] / "tools" / "search_edges.py"
 
@@ -31,9 +31,9 @@ def tried(width: float, mean: float, *, chosen: bool) -> Tried:
     )  # fmt: skip
 
 
-def record(*searched: Tried) -> Record:
+def record(*searched: Tried) -> StudyRecord:
     entry = Entry(figure="1", panel="Strategic", variant="self-duels allowed", method="max-inp", key="")
-    return Record(
+    return StudyRecord(
         protocol="fair", post_serving="spline", runs=20, code="", entries=(entry,), tried=tuple(searched)
     )
 

@@ -14,14 +14,14 @@ from small import cells
 
 from duelwise.errors import InvalidInput
 from duelwise.lab.cells.experiment import Method
-from duelwise.lab.cells.playing import play
+from duelwise.lab.cells.playing import play_cell
 from duelwise.lab.sweep import keys
 from duelwise.lab.sweep.runner import Runner
-from duelwise.lab.sweep.store import Store
+from duelwise.lab.sweep.store import CurveStore
 
 
 def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
-    store, curve = Store(tmp_path), play(cells()[0])
+    store, curve = CurveStore(tmp_path), play_cell(cells()[0])
     store.write(curve)
     again = store.read(curve.cell)
     assert again.cell == curve.cell
@@ -32,23 +32,23 @@ def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
 
 def test_a_curve_is_thinned_and_ends_at_the_horizon() -> None:
     cell = cells()[0]
-    curve = play(replace(cell, problem=replace(cell.problem, horizon=450)))
+    curve = play_cell(replace(cell, problem=replace(cell.problem, horizon=450)))
     assert len(curve.rounds) == 200
     assert (curve.rounds[0], curve.rounds[-1]) == (1, 450)
     assert np.all(np.diff(curve.regret, axis=1) >= 0)
 
 
 def test_other_settings_are_never_found(tmp_path: Path) -> None:
-    store, curve = Store(tmp_path), play(cells()[0])
+    store, curve = CurveStore(tmp_path), play_cell(cells()[0])
     store.write(curve)
     other = replace(curve.cell, method=Method(name="rcdp-ucb", exploration_width=0.11))
     assert Runner(store=store, jobs=1).missing([curve.cell, other]) == [other]
 
 
 def test_a_file_under_a_wrong_name_is_refused(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = CurveStore(tmp_path)
     one, other = cells()[:2]
-    store.write(play(one))
+    store.write(play_cell(one))
     shutil.copy(store.path(keys.key(one)), store.path(keys.key(other)))
     with pytest.raises(InvalidInput, match="another cell than its name says"):
         store.read(other)
@@ -65,7 +65,7 @@ def test_other_code_or_libraries_give_other_keys(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_leftover_of_a_killed_write_is_not_read(tmp_path: Path) -> None:
-    store, cell = Store(tmp_path), cells()[0]
+    store, cell = CurveStore(tmp_path), cells()[0]
     leftover = store.path(keys.key(cell)).with_name(f".{keys.key(cell)}.parquet.123")
     leftover.parent.mkdir(parents=True)
     leftover.write_bytes(b"torn")
@@ -75,8 +75,8 @@ def test_a_leftover_of_a_killed_write_is_not_read(tmp_path: Path) -> None:
 PLAYED = """
 import sys
 from duelwise.lab.cells.experiment import decode_cell
-from duelwise.lab.cells.playing import play
-play(decode_cell(sys.argv[1]))
+from duelwise.lab.cells.playing import play_cell
+play_cell(decode_cell(sys.argv[1]))
 print(*(name for name in sys.modules if name.startswith("duelwise.")))
 """
 

@@ -12,7 +12,7 @@ from duelwise.lab.paper.protocols import FairProtocol, PaperProtocol
 from duelwise.lab.paper.study import Study, workers_of
 from duelwise.lab.sweep.keys import key
 from duelwise.lab.sweep.runner import Runner
-from duelwise.lab.sweep.store import Store
+from duelwise.lab.sweep.store import CurveStore
 
 FIGURE = replace(shrunk("1", horizon=10), panels=shrunk("1", horizon=10).panels[:1])
 FAIR = FairProtocol(widths=(0.1, 1.0), held_out=(1000, 1001), search_horizon=10)
@@ -48,7 +48,7 @@ def test_a_plan_names_the_cell_of_each_curve() -> None:
 
 
 def test_who_plays_in_words(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+    store = CurveStore(tmp_path)
     assert workers_of(Runner(store=store, jobs=3)) == "3 local"
     assert (
         workers_of(Runner(store=store, cluster="tcp://10.0.0.1:8786")) == "the cluster at tcp://10.0.0.1:8786"

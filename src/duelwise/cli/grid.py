@@ -28,11 +28,11 @@ def run_grid(*, runs: int, folder: Path, json_file: Path | None = None, quiet: b
     from duelwise.lab.paper.study import Meter
     from duelwise.lab.sweep.forecast import Work, forecast
     from duelwise.lab.sweep.runner import Runner
-    from duelwise.lab.sweep.store import Store
+    from duelwise.lab.sweep.store import CurveStore
 
     grid = read_grid()
     check_writable(folder)
-    runner, cells = Runner(store=Store(folder)), grid.cells(runs)
+    runner, cells = Runner(store=CurveStore(folder)), grid.cells(runs)
     if not quiet:
         work = [Work(problem=cell.problem, method=cell.method, runs=runs) for cell in cells]
         told = forecast(work, workers=runner.workers)

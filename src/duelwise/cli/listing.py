@@ -9,7 +9,7 @@ from rich.table import Table
 from duelwise.cli.app import app
 from duelwise.cli.outputs import JsonOption, check_outputs, console, write_json
 from duelwise.lab.cells.problem import CORRUPTIONS, DELAYS, WORLDS
-from duelwise.lab.paper.contest import TASKS
+from duelwise.lab.paper.asked import TASKS
 from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.paper.protocols import PROTOCOLS
 from duelwise.lab.worlds.mappings import MAPPINGS

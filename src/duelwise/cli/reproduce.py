@@ -56,19 +56,23 @@ def reproduce(
     from duelwise.lab.paper.figures import figures_named
     from duelwise.lab.paper.protocols import protocol_named
     from duelwise.lab.paper.study import Study, conduct
+    from duelwise.lab.play.checks import check_whole
     from duelwise.lab.sweep.forecast import duration, forecast, refuse_too_large
     from duelwise.lab.sweep.runner import Runner
-    from duelwise.lab.sweep.store import Store
+    from duelwise.lab.sweep.store import CurveStore
 
     check_outputs(json=json_file)
     check_writable(folder)
+    if runs is None:
+        runs = 10 if protocol == "paper" else 20
+    check_whole("runs", runs, least=2)  # a report tells their deviation
     study = Study(
         figures=figures_named(tuple(figures)),
         protocol=protocol_named(protocol),
         post_serving=post_serving or ("mlp" if protocol == "paper" else "spline"),
-        runs=(10 if protocol == "paper" else 20) if runs is None else runs,
+        runs=runs,
     )
-    runner = Runner(store=Store(folder), jobs=jobs, cluster=cluster, monitors=monitors)
+    runner = Runner(store=CurveStore(folder), jobs=jobs, cluster=cluster, monitors=monitors)
     work = study.work()
     refuse_too_large(work, workers=runner.workers)
     if not quiet:

@@ -24,7 +24,7 @@ from duelwise.cli.outputs import (
 from duelwise.cli.run_file import FolderOption, run_file
 from duelwise.cli.standings import as_plain, describe, draw, hold, monitors_table, table
 from duelwise.errors import InvalidInput, unknown_name
-from duelwise.lab.paper.contest import TASKS, Contest
+from duelwise.lab.paper.asked import TASKS, asked
 from duelwise.lab.paper.protocols import protocol_named
 from duelwise.lab.play.delays import GaussianDelay, NoDelay, StrategicDelay
 from duelwise.lab.play.scenario import Scenario
@@ -112,8 +112,8 @@ def run(
         "stochastic": GaussianDelay(mean=delay_mean, std=delay_std),
         "strategic": StrategicDelay(budget=delay_budget),
     }
-    contest = Contest(
-        task=task, mapping=mapping, delay=delays[delay], corruption_budget=corruption_budget,
+    study = asked(
+        task, mapping=mapping, delay=delays[delay], corruption_budget=corruption_budget,
         context_dim=dim, arms=arms, horizon=horizon, runs=runs, seed=seed,
         methods=tuple(name.strip() for name in methods.split(",")),
         post_serving=post_serving or ("mlp" if protocol == "paper" else "spline"),
@@ -124,14 +124,14 @@ def run(
     def look(name: str, learner: DuelingLearner, scenario: Scenario, trajectory: Trajectory) -> None:
         looks[name] = look_back(learner, scenario.world, trajectory.arms)
 
-    with interruptible("Nothing is kept of a contest that did not end; reproduce keeps every curve."):
-        standings = hold(contest, quiet=quiet, after=look if monitors else None)
+    with interruptible("Nothing is kept of a run that did not end; reproduce keeps every curve."):
+        standings = hold(study, quiet=quiet, after=look if monitors else None)
     out = console(quiet=quiet, json=json_file)
     out.print(table(standings))
     if monitors:
         out.print(monitors_table(looks))
-    write_json(json_file, lambda: as_plain(contest, standings, looks))
-    draw(standings, looks, title=f"{task}: {describe(contest)}", plot=plot, html=html)
+    write_json(json_file, lambda: as_plain(study, standings, looks))
+    draw(standings, looks, title=f"{task}: {describe(study)}", plot=plot, html=html)
     for path in (plot, html):
         if path is not None:
             out.print(f"Drew {path}", soft_wrap=True)

@@ -43,11 +43,11 @@ def run_file(
     from duelwise.lab.paper.own import conduct_own
     from duelwise.lab.sweep.forecast import Work, forecast, refuse_too_large
     from duelwise.lab.sweep.runner import Runner
-    from duelwise.lab.sweep.store import Store
+    from duelwise.lab.sweep.store import CurveStore
 
     experiment = read_experiment(file)
     check_writable(folder)
-    runner = Runner(store=Store(folder), jobs=jobs, cluster=cluster)
+    runner = Runner(store=CurveStore(folder), jobs=jobs, cluster=cluster)
     work = [
         Work(problem=experiment.problem, method=method, runs=experiment.runs) for method in experiment.methods
     ]

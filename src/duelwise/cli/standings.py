@@ -1,4 +1,4 @@
-"""Playing a contest with a live bar, and what is shown, drawn and written of it."""
+"""Playing one panel with a live bar, and what is shown, drawn and written of its standings."""
 
 from __future__ import annotations
 
@@ -10,27 +10,29 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Table
 from rich.text import Text
 
-from duelwise.errors import InvalidInput, check_known
+from duelwise.errors import check_known
 from duelwise.lab.cells.codec import Plain
-from duelwise.lab.paper.contest import After, Contest, Standing, compete, judge, ranked
+from duelwise.lab.cells.problem import Synthetic
+from duelwise.lab.paper.figures import Panel
+from duelwise.lab.paper.standings import After, Standing, compete, play_trials, ranked
+from duelwise.lab.paper.study import Study
 from duelwise.lab.sweep.forecast import forecast, refuse_too_large
 from duelwise.learning.recipes import RECIPES
 from duelwise.theory.monitoring import Lookback
 
 
-def hold(contest: Contest, *, quiet: bool = False, after: After | None = None) -> list[Standing]:
-    """Play a contest with a live bar: first the protocol's search, then each method."""
-    for name in contest.methods:
+def hold(study: Study, *, quiet: bool = False, after: After | None = None) -> list[Standing]:
+    """Play the one panel of a study with a live bar: first the protocol's search, then each method."""
+    panel = _panel(study)
+    for name in panel.methods:
         check_known("method", name, RECIPES)
-    if contest.runs < 1:
-        raise InvalidInput(f"runs is {contest.runs}. Expected at least one: give --runs 10.")
-    work = contest.work()
+    work = study.work()
     refuse_too_large(work)
     console = Console(stderr=True, quiet=quiet)
     console.print(
         f"Playing {forecast(work)}; the first time ever it also compiles for half a minute.", highlight=False
     )
-    trials = contest.trials()
+    trials = study.trials()
     columns = (
         TextColumn("{task.description:>14}"), BarColumn(), TextColumn("{task.completed} {task.fields[unit]}"),
         _Speed(), TextColumn("left"), TimeRemainingColumn(),
@@ -38,17 +40,16 @@ def hold(contest: Contest, *, quiet: bool = False, after: After | None = None) -
     with Progress(*columns, console=console, disable=quiet) as bar:
         if trials:
             search = bar.add_task("tuning", total=len(trials), unit="trials")
-            finals = judge(trials, lambda: bar.advance(search))
+            finals = play_trials(trials, lambda: bar.advance(search))
         else:
-            finals = judge((), lambda: None)
+            finals = play_trials((), lambda: None)
         standings: list[Standing] = []
-        for method in contest.settled(finals):
-            line = bar.add_task(method.name, total=contest.horizon, unit="rounds")
+        for cell in study.cells(finals):
+            line = bar.add_task(cell.method.name, total=cell.problem.horizon, unit="rounds")
             standings.append(
                 compete(
-                    contest.panel().problem, method, runs=contest.runs,
-                    progress=lambda done, line=line: bar.update(line, completed=done), after=after,
-                    compiling=lambda begins, line=line, name=method.name: bar.update(
+                    cell, progress=lambda done, line=line: bar.update(line, completed=done), after=after,
+                    compiling=lambda begins, line=line, name=cell.method.name: bar.update(
                         line, description="compiling" if begins else name
                     ),
                 )
@@ -59,12 +60,20 @@ def hold(contest: Contest, *, quiet: bool = False, after: After | None = None) -
     return ranked(standings)
 
 
-def describe(contest: Contest) -> str:
+def _panel(study: Study) -> Panel:
+    ((panel,),) = (figure.panels for figure in study.figures)
+    return panel
+
+
+def describe(study: Study) -> str:
     """One line that says what was played."""
-    mapping = "" if contest.task == "linear" else f"φ = {contest.mapping}, φ̂ = {contest.post_serving}, "
+    problem = _panel(study).problem
+    world = problem.world
+    assert isinstance(world, Synthetic)
+    mapping = "" if world.mapping == "none" else f"φ = {world.mapping}, φ̂ = {study.post_serving}, "
     return (
-        f"{mapping}{contest.delay}, C = {contest.corruption_budget}, d = {contest.context_dim}, "
-        f"K = {contest.arms}, T = {contest.horizon}, {contest.runs} runs, protocol {contest.protocol.name}"
+        f"{mapping}{problem.delay}, C = {problem.corruption.budget}, d = {world.context_dim}, "
+        f"K = {world.arms}, T = {problem.horizon}, {study.runs} runs, protocol {study.protocol.name}"
     )
 
 
@@ -110,19 +119,19 @@ def monitors_table(looks: dict[str, Lookback]) -> Table:
     return out
 
 
-def as_plain(contest: Contest, standings: list[Standing], looks: dict[str, Lookback]) -> dict[str, Plain]:
+def as_plain(study: Study, standings: list[Standing], looks: dict[str, Lookback]) -> dict[str, Plain]:
     """The task, its settings, every method's regrets and monitors."""
     shown: dict[str, Plain] = {
         name: {key: None if np.isnan(value) else value for key, value in look.summary().items()}
         for name, look in looks.items()
     }
     told: dict[str, Plain] = {
-        "task": contest.task,
+        "task": _panel(study).task,
         "settings": {
-            **contest.panel().problem.encode(),
-            "runs": contest.runs,
-            "post_serving": contest.post_serving,
-            "protocol": contest.protocol.name,
+            **_panel(study).problem.encode(),
+            "runs": study.runs,
+            "post_serving": study.post_serving,
+            "protocol": study.protocol.name,
         },
         "methods": {standing.method.name: standing.summary() for standing in standings},
     }

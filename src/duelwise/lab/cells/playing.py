@@ -49,7 +49,7 @@ class Curve:
         return self.regret[:, -1]
 
 
-def play(cell: Cell, *, monitors: bool = False) -> Curve:
+def play_cell(cell: Cell, *, monitors: bool = False) -> Curve:
     """Simulate a cell in one thread, so that its numbers depend on nothing but the cell."""
     from threadpoolctl import threadpool_limits
 

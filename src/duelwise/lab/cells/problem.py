@@ -203,7 +203,7 @@ def decode_problem(table: Table, *, horizon: int, seed: int) -> Problem:
     )
 
 
-class Sizes(NamedTuple):
+class WorldSizes(NamedTuple):
     """How large a world is."""
 
     context_dim: int
@@ -212,10 +212,10 @@ class Sizes(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def sizes(settings: WorldSettings) -> Sizes:
+def sizes(settings: WorldSettings) -> WorldSizes:
     """The sizes of the world these settings describe; a synthetic one may be too large to be started."""
     if isinstance(settings, Synthetic):
         post_dim = mapping_named(settings.mapping).post_dim(settings.context_dim)
-        return Sizes(settings.context_dim, post_dim, settings.arms)
+        return WorldSizes(settings.context_dim, post_dim, settings.arms)
     world = settings.start(runs=(0,), seed=0)
-    return Sizes(world.context_dim, world.post_dim, world.arms)
+    return WorldSizes(world.context_dim, world.post_dim, world.arms)

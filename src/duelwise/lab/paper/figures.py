@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from duelwise.errors import unknown_name
 from duelwise.lab.cells.problem import DelaySettings, Problem, Synthetic, WorldSettings
@@ -25,37 +25,24 @@ REGIMES: dict[str, DelaySettings] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
-    """A world at its base setting, and who learns φ in it."""
-
-    name: str
-    world: WorldSettings
-    learners: tuple[str, ...] = METHODS
-    delays: Mapping[str, DelaySettings] = field(default_factory=lambda: REGIMES)
-    corruption: int = CORRUPTION
-    horizon: int = HORIZON
-    seed: int = 0
-
-    def problem(self, regime: str) -> Problem:
-        """The base setting under one regime of delay."""
-        return Problem(
-            world=self.world,
-            delay=self.delays[regime],
-            corruption=StrategicCorruption(budget=self.corruption),
-            horizon=self.horizon,
-            seed=self.seed,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
 class Panel:
-    """One plot: a problem and the methods drawn in it."""
+    """One plot: a problem, the methods drawn in it, and who of them learns φ."""
 
     title: str
-    task: Task
-    regime: str
+    task: str  # linear, abs, …: a world at its base setting
+    regime: str  # of delay
+    base: Problem  # the task at its base setting under this regime: what settings are searched on
     problem: Problem
     methods: tuple[str, ...] = METHODS
+    learners: tuple[str, ...] = METHODS
+
+    def model_of(self, name: str, post_serving: str) -> str:
+        """The φ̂ of one method, where those who learn have this one."""
+        return post_serving if name in self.learners else "none"
+
+
+Regimes = Mapping[str, Panel]
+"""A task at its base setting, under each regime of delay."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,47 +55,60 @@ class Figure:
     panels: tuple[Panel, ...]
 
 
-LINEAR = Task(name="linear", world=Synthetic(mapping="none", parameters="published"), learners=())
-ABSOLUTE = Task(name="abs", world=Synthetic(mapping="abs", parameters="published"))
-POLYNOMIAL = Task(name="polynomial", world=Synthetic(mapping="polynomial", parameters="published"))
-SINUSOIDAL = Task(name="sinusoidal", world=Synthetic(mapping="sinusoidal", parameters="published"))
-ALONE = replace(ABSOLUTE, name="abs, only RCDP-UCB learns φ", learners=("rcdp-ucb",))
-REAL = tuple(Task(name=name, world=Labelled(name=name)) for name in ("magic", "satimage", "spambase"))
+def _task(name: str, world: WorldSettings, *, learners: tuple[str, ...] = METHODS) -> Regimes:
+    found: dict[str, Panel] = {}
+    for regime, delay in REGIMES.items():
+        base = Problem(
+            world=world, delay=delay, corruption=StrategicCorruption(budget=CORRUPTION), horizon=HORIZON
+        )
+        found[regime] = Panel(
+            title=regime.title(), task=name, regime=regime, base=base, problem=base, learners=learners
+        )
+    return found
 
 
-def _base(task: Task, regime: str, title: str) -> Panel:
-    return Panel(title=title, task=task, regime=regime, problem=task.problem(regime))
+LINEAR = _task("linear", Synthetic(mapping="none", parameters="published"), learners=())
+ABSOLUTE = _task("abs", Synthetic(mapping="abs", parameters="published"))
+POLYNOMIAL = _task("polynomial", Synthetic(mapping="polynomial", parameters="published"))
+SINUSOIDAL = _task("sinusoidal", Synthetic(mapping="sinusoidal", parameters="published"))
+ALONE = _task(
+    "abs, only RCDP-UCB learns φ", Synthetic(mapping="abs", parameters="published"), learners=("rcdp-ucb",)
+)
+REAL = {
+    name: _task(data, Labelled(name=data))
+    for name, data in (("Magic", "magic"), ("Statlog", "satimage"), ("Spambase", "spambase"))
+}
 
 
-def _resized(task: Task, regime: str, title: str, *, context_dim: int = 10, arms: int = 10) -> Panel:
-    assert isinstance(task.world, Synthetic)  # only synthetic worlds have a size to choose
-    world = replace(task.world, context_dim=context_dim, arms=arms)
-    return Panel(title=title, task=task, regime=regime, problem=replace(task.problem(regime), world=world))
+def _resized(panel: Panel, title: str, *, context_dim: int = 10, arms: int = 10) -> Panel:
+    assert isinstance(panel.problem.world, Synthetic)  # only synthetic worlds have a size to choose
+    world = replace(panel.problem.world, context_dim=context_dim, arms=arms)
+    return replace(panel, title=title, problem=replace(panel.problem, world=world))
 
 
-def _delayed(task: Task, delay: DelaySettings, title: str, corruption: int = CORRUPTION) -> Panel:
-    regime = "strategic" if isinstance(delay, StrategicDelay) else "stochastic"
-    problem = replace(task.problem(regime), delay=delay, corruption=StrategicCorruption(budget=corruption))
-    return Panel(title=title, task=task, regime=regime, problem=problem)
+def _delayed(task: Regimes, delay: DelaySettings, title: str, corruption: int = CORRUPTION) -> Panel:
+    panel = task["strategic" if isinstance(delay, StrategicDelay) else "stochastic"]
+    problem = replace(panel.problem, delay=delay, corruption=StrategicCorruption(budget=corruption))
+    return replace(panel, title=title, problem=problem)
 
 
-def _dimensions(task: Task) -> tuple[Panel, ...]:
+def _dimensions(task: Regimes) -> tuple[Panel, ...]:
     return tuple(
-        _resized(task, regime, f"{regime.title()}: d = {dim}", context_dim=dim)
-        for regime in REGIMES
+        _resized(panel, f"{panel.title}: d = {dim}", context_dim=dim)
+        for panel in task.values()
         for dim in (10, 20, 30)
     )
 
 
-def _arms(task: Task) -> tuple[Panel, ...]:
+def _arms(task: Regimes) -> tuple[Panel, ...]:
     return tuple(
-        _resized(task, regime, f"{regime.title()}: K = {arms}", arms=arms)
-        for regime in REGIMES
+        _resized(panel, f"{panel.title}: K = {arms}", arms=arms)
+        for panel in task.values()
         for arms in (10, 20, 30)
     )
 
 
-def _delays(task: Task) -> tuple[Panel, ...]:
+def _delays(task: Regimes) -> tuple[Panel, ...]:
     """The captions of absolute and polynomial give C = 20 at Λ = 10,000; the published code pairs σ = μ."""
     lowered = task in (ABSOLUTE, POLYNOMIAL)
     strategic = tuple(
@@ -129,7 +129,7 @@ def _corruptions() -> tuple[Panel, ...]:
     panels: list[Panel] = []
     for dim in (10, 20):
         for budget in (10, 15, 20):
-            panel = _resized(LINEAR, "stochastic", f"d = {dim}, C = {budget}", context_dim=dim)
+            panel = _resized(LINEAR["stochastic"], f"d = {dim}, C = {budget}", context_dim=dim)
             problem = replace(panel.problem, corruption=StrategicCorruption(budget=budget))
             panels.append(replace(panel, problem=problem))
     return tuple(panels)
@@ -145,27 +145,32 @@ def _variances() -> tuple[Panel, ...]:
     )
 
 
-def _real() -> tuple[Panel, ...]:
-    names = zip(REAL, ("Magic", "Statlog", "Spambase"), strict=True)
+def _mapped() -> tuple[Panel, ...]:
     return tuple(
-        _base(task, regime, f"{name}: {regime.title()}") for task, name in names for regime in REGIMES
+        replace(panel, title=f"{panel.title}: {panel.task.title()}")
+        for task in (SINUSOIDAL, POLYNOMIAL, ABSOLUTE)
+        for panel in task.values()
     )
 
 
-def _mapped() -> tuple[Panel, ...]:
+def _alone() -> tuple[Panel, ...]:
     return tuple(
-        _base(task, regime, f"{regime.title()}: {task.name.title()}")
-        for task in (SINUSOIDAL, POLYNOMIAL, ABSOLUTE)
-        for regime in REGIMES
+        replace(ALONE[regime], title=f"{regime.title()}: Abs") for regime in ("stochastic", "strategic")
+    )
+
+
+def _real() -> tuple[Panel, ...]:
+    return tuple(
+        replace(panel, title=f"{name}: {panel.title}")
+        for name, task in REAL.items()
+        for panel in task.values()
     )
 
 
 PANELS: dict[str, tuple[Panel, ...]] = {
-    "ablation": tuple(_base(LINEAR, regime, regime.title()) for regime in REGIMES),
+    "ablation": tuple(LINEAR.values()),
     "robustness_results": _mapped(),
-    "robustness_results2": tuple(
-        _base(ALONE, regime, f"{regime.title()}: Abs") for regime in ("stochastic", "strategic")
-    ),
+    "robustness_results2": _alone(),
     "appendix_real_data": _real(),
     "appendix_dimension_no_ps": _dimensions(LINEAR),
     "appendix_dimension_ps_abs": _dimensions(ABSOLUTE),

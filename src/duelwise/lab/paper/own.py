@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from duelwise.lab.cells.experiment import Experiment
 from duelwise.lab.cells.playing import Curve
-from duelwise.lab.paper.records import OWN, Entry, Record, write_record
+from duelwise.lab.paper.records import OWN, Entry, StudyRecord, write_record
 from duelwise.lab.paper.study import Meter, session
 from duelwise.lab.sweep.keys import code_digest, key
 from duelwise.lab.sweep.runner import Runner, Tally
@@ -32,7 +32,7 @@ def conduct_own(
         for cell in cells
     )  # fmt: skip
     models = dict.fromkeys(cell.method.post_serving for cell in cells)
-    record = Record(
+    record = StudyRecord(
         protocol=OWN, post_serving="+".join(models), runs=experiment.runs, code=code_digest(),
         title=experiment.title, entries=entries, sessions=(done,),
     )  # fmt: skip

@@ -21,7 +21,7 @@ from duelwise.lab.cells.codec import encode
 from duelwise.lab.cells.experiment import Cell, Method
 from duelwise.lab.cells.presets import PresetName
 from duelwise.lab.cells.problem import DelaySettings, Problem, sizes
-from duelwise.lab.paper.figures import CORRUPTION, HORIZON, Panel, Task
+from duelwise.lab.paper.figures import CORRUPTION, HORIZON, Panel
 from duelwise.lab.play.delays import UNLIMITED
 from duelwise.learning.radii import delay_complexity
 from duelwise.learning.recipes import PAPER_CURVATURE, PAPER_ERROR_BUDGET
@@ -63,11 +63,6 @@ class Trial:
     cell: Cell
 
 
-def learnt(task: Task, name: str, post_serving: str) -> str:
-    """The φ̂ of one method in a task."""
-    return post_serving if name in task.learners else "none"
-
-
 @dataclass(frozen=True, kw_only=True)
 class PaperProtocol:
     """As published: nothing is tuned."""
@@ -79,7 +74,7 @@ class PaperProtocol:
         return []
 
     def method(self, panel: Panel, name: str, variant: str, *, post_serving: str, finals: Finals) -> Method:
-        return Method(name=name, post_serving=learnt(panel.task, name, post_serving))
+        return Method(name=name, post_serving=panel.model_of(name, post_serving))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +88,7 @@ class PresetProtocol:
         return []
 
     def method(self, panel: Panel, name: str, variant: str, *, post_serving: str, finals: Finals) -> Method:
-        method = Method(name=name, post_serving=learnt(panel.task, name, post_serving))
+        method = Method(name=name, post_serving=panel.model_of(name, post_serving))
         if name != "rcdp-ucb":
             return method
         problem = panel.problem
@@ -135,7 +130,7 @@ class FairProtocol:
 
     def search(self, panels: Iterable[Panel], *, post_serving: str) -> list[Trial]:
         """Once for each task and regime, at its base setting, for the methods that are drawn."""
-        wanted = {(p.task.name, p.regime, name): p for p in panels for name in p.methods}
+        wanted = {(p.task, p.regime, name): p for p in panels for name in p.methods}
         return [
             trial
             for panel, name in ((panel, name) for (_, _, name), panel in wanted.items())
@@ -146,16 +141,16 @@ class FairProtocol:
     def method(self, panel: Panel, name: str, variant: str, *, post_serving: str, finals: Finals) -> Method:
         trials = self._trials(panel, name, variant, post_serving)
         best = min(trials, key=lambda trial: float(finals(trial.cell).mean()))
-        learner = _fair(panel.task, name, variant, post_serving)
+        learner = _fair(panel, name, variant, post_serving)
         return tuned(learner, panel.problem, best.exploration_width, best.clip_rule)
 
     def _trials(self, panel: Panel, name: str, variant: str, post_serving: str) -> list[Trial]:
-        problem = replace(panel.task.problem(panel.regime), horizon=self.search_horizon)
-        learner = _fair(panel.task, name, variant, post_serving)
+        problem = replace(panel.base, horizon=self.search_horizon)
+        learner = _fair(panel, name, variant, post_serving)
         rules: list[str | None] = [*CLIP_RULES] if name in WEIGHING else [None]
         return [
             Trial(
-                task=panel.task.name, regime=panel.regime, variant=variant, method=name,
+                task=panel.task, regime=panel.regime, variant=variant, method=name,
                 exploration_width=width, clip_rule=rule,
                 cell=Cell(problem=problem, method=tuned(learner, problem, width, rule), runs=self.held_out),
             )
@@ -163,11 +158,11 @@ class FairProtocol:
         ]  # fmt: skip
 
 
-def _fair(task: Task, name: str, variant: str, post_serving: str) -> Method:
+def _fair(panel: Panel, name: str, variant: str, post_serving: str) -> Method:
     """What all methods share."""
     return Method(
         name=name,
-        post_serving=learnt(task, name, post_serving),
+        post_serving=panel.model_of(name, post_serving),
         estimate="full-mle",
         features="observed",
         geometry="served",
@@ -186,8 +181,9 @@ def tuned(method: Method, problem: Problem, width: float, rule: str | None) -> M
     return replace(method, exploration_width=width, clip=clip)
 
 
+PAPER = PaperProtocol()
 PROTOCOLS: dict[str, Protocol] = {
-    "paper": PaperProtocol(),
+    "paper": PAPER,
     "fair": FairProtocol(),
     "listing-1": PresetProtocol(name="listing-1"),
     "theory": PresetProtocol(name="theory"),

@@ -57,7 +57,7 @@ class Session:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Head:
+class StudySettings:
     """What a study is set to."""
 
     protocol: str
@@ -68,7 +68,7 @@ class Head:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record(Head):
+class StudyRecord(StudySettings):
     """A study: enough for a report to be made from the folder alone."""
 
     entries: tuple[Entry, ...] = ()
@@ -87,7 +87,7 @@ class Record(Head):
         """The numbers of the figures it holds."""
         return tuple(dict.fromkeys(entry.figure for entry in self.entries))
 
-    def after(self, earlier: Record) -> Record:
+    def after(self, earlier: StudyRecord) -> StudyRecord:
         """This record with what an earlier one of the same code holds besides it."""
         if earlier.code != self.code:
             return self
@@ -107,7 +107,7 @@ def path_of(folder: Path, name: str) -> Path:
     return folder / "studies" / f"{name}.json"
 
 
-def write_record(folder: Path, record: Record) -> Record:
+def write_record(folder: Path, record: StudyRecord) -> StudyRecord:
     """Keep a record, joined to an earlier one of the same study and code."""
     path = path_of(folder, record.name)
     joined = record.after(read_record(path)) if path.exists() else record
@@ -115,15 +115,15 @@ def write_record(folder: Path, record: Record) -> Record:
     return joined
 
 
-def read_record(path: Path) -> Record:
+def read_record(path: Path) -> StudyRecord:
     """The record in a file."""
     table = dict(table_at(json.loads(path.read_text()), path.name))
     lists: dict[str, type[Frozen]] = {"entries": Entry, "tried": Tried, "sessions": Session}
     parts = {name: _decode_all(table.pop(name), kind, name) for name, kind in lists.items()}
-    return replace(Record(**vars(decode(table, Head, where=path.name))), **parts)
+    return replace(StudyRecord(**vars(decode(table, StudySettings, where=path.name))), **parts)
 
 
-def records_in(folder: Path) -> list[Record]:
+def records_in(folder: Path) -> list[StudyRecord]:
     """Every study of a folder, those as published first, or an error that says how to make one."""
     found = sorted(
         (folder / "studies").glob("*.json"),

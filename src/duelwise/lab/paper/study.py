@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from duelwise.errors import check_known
 from duelwise.lab.cells.experiment import Cell, Method
 from duelwise.lab.paper.figures import Figure, Panel
-from duelwise.lab.paper.protocols import Finals, Protocol, Trial, learnt
-from duelwise.lab.paper.records import Entry, Record, Session, Tried, machine, write_record
+from duelwise.lab.paper.protocols import Finals, Protocol, Trial
+from duelwise.lab.paper.records import Entry, Session, StudyRecord, Tried, machine, write_record
 from duelwise.lab.play.checks import check_whole
 from duelwise.lab.sweep.forecast import Work
 from duelwise.lab.sweep.keys import code_digest, key
 from duelwise.lab.sweep.runner import Runner, Tally
-from duelwise.lab.sweep.store import Store
+from duelwise.lab.sweep.store import CurveStore
 from duelwise.learning.post_serving import POST_SERVING
 from duelwise.types import Array
 
@@ -27,11 +27,13 @@ class Study:
 
     figures: tuple[Figure, ...]
     protocol: Protocol
+    variants: tuple[str, ...] = ()  # of the protocol; none named: all of them
     post_serving: str = "spline"
     runs: int = 10
+    link: str | None = None  # that learners fit by; None: the published one
 
     def __post_init__(self) -> None:
-        check_whole("runs", self.runs, least=2)
+        check_whole("runs", self.runs, least=1)
         check_known("post-serving model", self.post_serving, POST_SERVING)
 
     def places(self) -> list[tuple[Figure, Panel, str, str]]:
@@ -40,20 +42,21 @@ class Study:
             (figure, panel, variant, name)
             for figure in self.figures
             for panel in figure.panels
-            for variant in self.protocol.variants
+            for variant in self.variants or self.protocol.variants
             for name in panel.methods
         ]
 
     def trials(self) -> list[Trial]:
         """What the protocol plays first."""
         panels = [panel for figure in self.figures for panel in figure.panels]
-        return self.protocol.search(panels, post_serving=self.post_serving)
+        trials = self.protocol.search(panels, post_serving=self.post_serving)
+        return [trial for trial in trials if not self.variants or trial.variant in self.variants]
 
     def outline(self) -> list[Work]:
         """Curves as costly as they may be, before a search has said their settings."""
         curves: dict[tuple[str, Work], None] = {}
         for _, panel, variant, name in self.places():
-            model = learnt(panel.task, name, self.post_serving)
+            model = panel.model_of(name, self.post_serving)
             estimate = "full-mle" if self.protocol.name == "fair" else None  # else the published one
             method = Method(name=name, post_serving=model, estimate=estimate)
             curves[variant, Work(problem=panel.problem, method=method, runs=self.runs)] = None
@@ -64,20 +67,25 @@ class Study:
         cells = {trial.cell for trial in self.trials()}
         return [Work.of(cell) for cell in cells] + self.outline()
 
-    def plan(self, finals: Finals) -> list[tuple[Entry, Cell]]:
-        """Every curve, once the search has answered."""
-        plan: list[tuple[Entry, Cell]] = []
-        for figure, panel, variant, name in self.places():
+    def cells(self, finals: Finals) -> list[Cell]:
+        """Every curve in the order of places, once the search has answered."""
+        found: list[Cell] = []
+        for _, panel, variant, name in self.places():
             method = self.protocol.method(panel, name, variant, post_serving=self.post_serving, finals=finals)
-            cell = self._cell(panel, method)
-            place = Entry(
-                figure=figure.number, panel=panel.title, variant=variant, method=name, key=key(cell)
-            )
-            plan.append((place, cell))
-        return plan
+            if self.link is not None:
+                method = replace(method, link=self.link)
+            found.append(Cell(problem=panel.problem, method=method, runs=tuple(range(self.runs))))
+        return found
 
-    def _cell(self, panel: Panel, method: Method) -> Cell:
-        return Cell(problem=panel.problem, method=method, runs=tuple(range(self.runs)))
+    def plan(self, finals: Finals) -> list[tuple[Entry, Cell]]:
+        """Every curve and where it stands."""
+        return [
+            (
+                Entry(figure=figure.number, panel=panel.title, variant=variant, method=name, key=key(cell)),
+                cell,
+            )
+            for (figure, panel, variant, name), cell in zip(self.places(), self.cells(finals), strict=True)
+        ]
 
 
 class Meter:
@@ -107,7 +115,7 @@ class Meter:
             self._hear(self)
 
 
-def conduct(study: Study, runner: Runner, *, hear: Callable[[Meter], None] | None = None) -> Record:
+def conduct(study: Study, runner: Runner, *, hear: Callable[[Meter], None] | None = None) -> StudyRecord:
     """Play what is missing of a study and write its record; interrupted, it goes on where it stopped."""
     started, clock = datetime.now(UTC), time.perf_counter()
     meter, finals = Meter(hear), _Finals(runner.store)
@@ -122,7 +130,7 @@ def conduct(study: Study, runner: Runner, *, hear: Callable[[Meter], None] | Non
     meter.expect(absent, kept=len({cell for _, cell in plan}) - len(absent))
     tally += runner.run((cell for _, cell in plan), progress=meter.add)
     done = session(runner, tally, started, clock)
-    record = Record(
+    record = StudyRecord(
         protocol=study.protocol.name, post_serving=study.post_serving, runs=study.runs, code=code_digest(),
         entries=tuple(entry for entry, _ in plan), tried=_judged(trials, finals), sessions=(done,),
     )  # fmt: skip
@@ -132,7 +140,7 @@ def conduct(study: Study, runner: Runner, *, hear: Callable[[Meter], None] | Non
 class _Finals:
     """Final regrets from the store, each file read once."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: CurveStore) -> None:
         self._store = store
         self._known: dict[Cell, Array] = {}
 

@@ -10,7 +10,7 @@ from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.report.budget_claims import judge_budgets
 from duelwise.lab.report.results import Results, interval
 from duelwise.lab.report.style import NAMES
-from duelwise.lab.report.verdicts import NEGLIGIBLE, OURS, RIVAL, STABLE, Verdict
+from duelwise.lab.report.verdicts import NEGLIGIBLE, OURS, RIVAL, STABLE, ClaimVerdict
 from duelwise.types import Array, IntArray
 
 PANELS = sum(len(figure.panels) for figure in FIGURES.values())
@@ -18,7 +18,7 @@ COMPARED = sum(len(panel.methods) > 1 for figure in FIGURES.values() for panel i
 """Panels of the paper, and those of them that compare methods."""
 
 
-def judge(results: Results) -> list[Verdict]:
+def judge(results: Results) -> list[ClaimVerdict]:
     """Every claim on the lines of one study and variant."""
     return [
         _lowest(results),
@@ -39,18 +39,18 @@ def lowest_by_figure(results: Results) -> list[tuple[str, int, int]]:
     return [(figure, sum(won), len(won)) for figure, won in counts.items()]
 
 
-def network_cost(neural: Results, other: Results) -> Verdict:
+def network_cost(neural: Results, other: Results) -> ClaimVerdict:
     """The share of an RCDP-UCB run's time that its network takes, from runs with and without it."""
     claim = "The network's cost is negligible."
     with_network = {line.panel: line for line in neural.where(figure="2", method=OURS)}
     without = {line.panel: line for line in other.where(figure="2", method=OURS)}
     shared = [title for title in with_network if title in without]
     if not shared:
-        return Verdict(claim=claim, holds=None, evidence="Needs Fig. 2 played with mlp and with spline.")
+        return ClaimVerdict(claim=claim, holds=None, evidence="Needs Fig. 2 played with mlp and with spline.")
     slow = [with_network[t].curve.seconds / len(with_network[t].curve.cell.runs) for t in shared]
     fast = [without[t].curve.seconds / len(without[t].curve.cell.runs) for t in shared]
     share = 1.0 - float(np.sum(fast) / np.sum(slow))
-    return Verdict(
+    return ClaimVerdict(
         claim=claim,
         holds=share <= NEGLIGIBLE,
         evidence=f"{np.mean(slow):.1f} s a run with the network, {np.mean(fast):.2f} s with a spline in its "
@@ -77,14 +77,14 @@ def _winner(place: Results) -> str:
     return min(place, key=lambda line: float(line.curve.final.mean())).method
 
 
-def _lowest(results: Results) -> Verdict:
+def _lowest(results: Results) -> ClaimVerdict:
     places = _compared(results)
     won = [place for place in places if _winner(place) == OURS]
     sure = sum(
         all(place.contrast(OURS, name)[0].high < 0 for name in place.methods() if name != OURS)
         for place in won
     )
-    return Verdict(
+    return ClaimVerdict(
         claim="RCDP-UCB has the lowest regret everywhere.",
         holds=_everywhere(len(won), len(places), needed=COMPARED),
         evidence=f"Lowest mean in {len(won)} of {len(places)} panels{_of(len(places), COMPARED)}; in {sure} "
@@ -92,11 +92,11 @@ def _lowest(results: Results) -> Verdict:
     )
 
 
-def _beats_rival(results: Results) -> Verdict:
+def _beats_rival(results: Results) -> ClaimVerdict:
     contrasts = results.contrast(OURS, RIVAL)
     lower = sum(contrast.high < 0 for contrast in contrasts)
     higher = sum(contrast.low > 0 for contrast in contrasts)
-    return Verdict(
+    return ClaimVerdict(
         claim=f"RCDP-UCB consistently outperforms {NAMES[RIVAL]}.",
         holds=_everywhere(lower, len(contrasts), needed=COMPARED),
         evidence=f"Paired 95 % intervals over {len(contrasts)} panels{_of(len(contrasts), COMPARED)}: "
@@ -105,7 +105,7 @@ def _beats_rival(results: Results) -> Verdict:
     )
 
 
-def _widening(results: Results) -> Verdict:
+def _widening(results: Results) -> ClaimVerdict:
     """Larger at each d, and from the smallest d to the largest by more than chance."""
     texts: list[str] = []
     widens: list[bool] = []
@@ -120,7 +120,7 @@ def _widening(results: Results) -> Verdict:
             f"{regime.lower()}, d = {', '.join(gaps)}: {', '.join(f'{mean:,.0f}' for mean in means)} "
             f"(from first to last {growth:+,.0f}, 95 % interval {low:,.0f} to {high:,.0f})"
         )
-    return Verdict(
+    return ClaimVerdict(
         claim="In the linear task the gap to RCDB widens as d grows.",
         holds=_everywhere(sum(widens), len(widens), needed=2),
         evidence=f"RCDB - RCDP-UCB: {'; '.join(texts)}." if texts else "Needs Fig. E.2.",
@@ -138,7 +138,7 @@ def _gaps(results: Results, regime: str) -> dict[str, Array]:
     return gaps
 
 
-def _stable_in_arms(results: Results) -> Verdict:
+def _stable_in_arms(results: Results) -> ClaimVerdict:
     ratios: list[float] = []
     for figure in ("E.6", "E.7", "E.8", "E.9"):
         for regime in ("Strategic", "Stochastic"):
@@ -151,18 +151,18 @@ def _stable_in_arms(results: Results) -> Verdict:
     )
 
 
-def _stable_in_variance(results: Results) -> Verdict:
+def _stable_in_variance(results: Results) -> ClaimVerdict:
     lines = [line for line in results.where(figure="E.15", method=OURS) if "code" not in line.panel]
     means = [float(line.curve.final.mean()) for line in lines]
     ratios = [max(means) / min(means)] if len(means) > 1 else []
     return _stability("RCDP-UCB is stable as the delay's variance grows.", ratios, needs="Fig. E.15", of=1)
 
 
-def _stability(claim: str, ratios: list[float], *, needs: str, of: int) -> Verdict:
+def _stability(claim: str, ratios: list[float], *, needs: str, of: int) -> ClaimVerdict:
     if not ratios:
-        return Verdict(claim=claim, holds=None, evidence=f"Needs {needs}.")
+        return ClaimVerdict(claim=claim, holds=None, evidence=f"Needs {needs}.")
     steady = sum(ratio <= STABLE for ratio in ratios)
-    return Verdict(
+    return ClaimVerdict(
         claim=claim,
         holds=_everywhere(steady, len(ratios), needed=of),
         evidence=f"Largest over smallest mean final regret at most {STABLE} in {steady} of {len(ratios)} "
@@ -170,11 +170,11 @@ def _stability(claim: str, ratios: list[float], *, needs: str, of: int) -> Verdi
     )
 
 
-def _sublinear(results: Results) -> Verdict:
+def _sublinear(results: Results) -> ClaimVerdict:
     slopes = [growth(line.curve.rounds, line.curve.regret) for line in results.where(method=OURS)]
     below = sum(high < 1.0 for _, _, high in slopes)
     means = [mean for mean, _, _ in slopes]
-    return Verdict(
+    return ClaimVerdict(
         claim="RCDP-UCB's regret is sublinear.",
         holds=_everywhere(below, len(slopes), needed=PANELS),
         evidence=f"The exponent of growth over the second half of the horizon is below 1 with 95 % "

@@ -6,8 +6,8 @@ from duelwise.lab.cells.codec import encode_kind
 from duelwise.lab.cells.problem import CORRUPTIONS, DELAYS, WORLDS
 from duelwise.lab.paper.figures import Panel
 from duelwise.lab.paper.published import agrees, published
-from duelwise.lab.paper.records import Record
-from duelwise.lab.report.results import Line, Results
+from duelwise.lab.paper.records import StudyRecord
+from duelwise.lab.report.results import PlacedCurve, Results
 from duelwise.lab.report.style import name_of
 from duelwise.lab.report.tables import Table
 from duelwise.lab.report.verdicts import OURS
@@ -23,7 +23,7 @@ def published_table(results: Results) -> Table:
         panel = place.lines[0].drawn_in
         beside = {line.method: _beside(line, panel) for line in place}
         cells = [beside.get(name, "") for name in methods]
-        rows.append((panel.task.name, panel.regime, place.lines[0].variant, *cells))
+        rows.append((panel.task, panel.regime, place.lines[0].variant, *cells))
     head = ("task", "delay", "variant", *[name_of(name) for name in methods])
     title = (
         "Final regret: ours / published (~ read off a figure); ✓ within 12 %, baselines 25 %, or three "
@@ -32,10 +32,10 @@ def published_table(results: Results) -> Table:
     return Table(title=title, head=head, rows=tuple(rows))
 
 
-def _beside(line: Line, panel: Panel) -> str:
+def _beside(line: PlacedCurve, panel: Panel) -> str:
     final = line.curve.final
     ours = f"{final.mean():,.0f} ± {final.std(ddof=1):,.0f}"
-    theirs = published(panel.task.name, panel.regime, line.method)
+    theirs = published(panel.task, panel.regime, line.method)
     if theirs is None:
         return ours
     return f"{ours} / {theirs} {'✓' if agrees(theirs, final, method=line.method) else '✗'}"
@@ -84,7 +84,7 @@ def curves_table(results: Results) -> Table:
     return Table(title="Curves", head=head, rows=tuple(rows))
 
 
-def search_table(record: Record) -> Table:
+def search_table(record: StudyRecord) -> Table:
     """Every candidate of the search on held-out seeds; * was taken."""
     rows = tuple(
         (

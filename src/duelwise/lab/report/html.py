@@ -9,7 +9,7 @@ from pathlib import Path
 
 from duelwise.lab.paper.captions import differences
 from duelwise.lab.paper.figures import FIGURES
-from duelwise.lab.paper.records import OWN, Record
+from duelwise.lab.paper.records import OWN, StudyRecord
 from duelwise.lab.report.claims import OURS, judge, lowest_by_figure, network_cost
 from duelwise.lab.report.comparison import contrast_table, curves_table, published_table, search_table
 from duelwise.lab.report.document import document, place_chart
@@ -50,7 +50,7 @@ def page(results: Results) -> str:
     return document(f"Duelwise: {title}", f"<h1>{title}</h1><nav>{links}</nav>{''.join(body)}")
 
 
-def heading(records: Collection[Record]) -> str:
+def heading(records: Collection[StudyRecord]) -> str:
     """What the report holds, and no more."""
     drawn: dict[str, set[str]] = {}
     for record in records:
@@ -72,11 +72,11 @@ def heading(records: Collection[Record]) -> str:
     return said[0].upper() + said[1:]
 
 
-def _of(results: Results, record: Record) -> Results:
+def _of(results: Results, record: StudyRecord) -> Results:
     return results.where(study=record.name)
 
 
-def _title(record: Record) -> str:
+def _title(record: StudyRecord) -> str:
     if record.protocol == OWN:
         return f"{record.title}, {record.runs} runs"
     return f"{record.protocol} protocol, φ̂ = {record.post_serving}, {record.runs} runs"
@@ -137,7 +137,7 @@ def _paper_tables() -> str:
     return "<h2>The paper's tables</h2>" + "".join(table.to_html() for table in tables)
 
 
-def _study(record: Record, results: Results) -> str:
+def _study(record: StudyRecord, results: Results) -> str:
     parts = [f'<h2 id="{record.name}">{_title(record)}</h2>']
     parts.append(published_table(results).to_html())
     for variant, chosen in _variants(results):
@@ -163,7 +163,7 @@ def _monitors(results: Results) -> str:
     return f"<details><summary>what the monitors saw</summary>{table.to_html()}</details>"
 
 
-def _own(record: Record, results: Results) -> str:
+def _own(record: StudyRecord, results: Results) -> str:
     """An experiment of one's own: ranking, paired differences, curves."""
     parts = [f'<h2 id="{record.name}">{html.escape(_title(record))}</h2>']
     parts.append(finals_table(results, "Final regret; * the lowest mean").to_html())
@@ -176,7 +176,7 @@ def _own(record: Record, results: Results) -> str:
     return "".join(parts)
 
 
-def _figure(record: Record, number: str, results: Results) -> str:
+def _figure(record: StudyRecord, number: str, results: Results) -> str:
     figure = FIGURES[number]
     other = differences(
         figure.label, protocol=record.protocol, post_serving=record.post_serving, runs=record.runs

@@ -14,8 +14,8 @@ from scipy.special import stdtrit
 from duelwise.errors import InvalidInput, require
 from duelwise.lab.cells.playing import Curve
 from duelwise.lab.paper.figures import FIGURES, Panel
-from duelwise.lab.paper.records import Record, records_in
-from duelwise.lab.sweep.store import Store
+from duelwise.lab.paper.records import StudyRecord, records_in
+from duelwise.lab.sweep.store import CurveStore
 from duelwise.types import Array
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Wanted = str | Collection[str] | None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class PlacedCurve:
     """A curve and where it stands."""
 
     study: str
@@ -72,22 +72,22 @@ class Contrast:
 class Results:
     """Lines that were played, in the order of the paper; experiments of one's own are figure "own"."""
 
-    def __init__(self, lines: Collection[Line], records: Collection[Record] = ()) -> None:
+    def __init__(self, lines: Collection[PlacedCurve], records: Collection[StudyRecord] = ()) -> None:
         self.lines, self.records = tuple(lines), tuple(records)
 
     @classmethod
     def load(cls, folder: Path | str) -> Results:
         """Everything in a folder of results."""
-        store, records = Store(folder), records_in(Path(folder))
+        store, records = CurveStore(folder), records_in(Path(folder))
         opened: dict[str, Curve] = {}
-        lines: list[Line] = []
+        lines: list[PlacedCurve] = []
         for record in records:
             order = {number: place for place, number in enumerate(FIGURES)}
             for entry in sorted(record.entries, key=lambda entry: order.get(entry.figure, 0)):
                 if entry.key not in opened:
                     opened[entry.key] = store.open(entry.key)
                 lines.append(
-                    Line(
+                    PlacedCurve(
                         study=record.name, protocol=record.protocol, post_serving=record.post_serving,
                         figure=entry.figure, panel=entry.panel, variant=entry.variant, method=entry.method,
                         curve=opened[entry.key],
@@ -98,7 +98,7 @@ class Results:
     def __len__(self) -> int:
         return len(self.lines)
 
-    def __iter__(self) -> Iterator[Line]:
+    def __iter__(self) -> Iterator[PlacedCurve]:
         return iter(self.lines)
 
     def where(
@@ -117,12 +117,12 @@ class Results:
 
     def places(self) -> list[Results]:
         """One result for each panel, variant and study."""
-        found: dict[tuple[str, ...], list[Line]] = {}
+        found: dict[tuple[str, ...], list[PlacedCurve]] = {}
         for line in self.lines:
             found.setdefault(line.place, []).append(line)
         return [Results(lines, self.records) for lines in found.values()]
 
-    def line(self, method: str) -> Line:
+    def line(self, method: str) -> PlacedCurve:
         """The line of a method in one place."""
         found = [line for line in self.lines if line.method == method]
         if len(found) != 1:
@@ -170,7 +170,7 @@ def interval(values: Array) -> tuple[float, float, float]:
     return mean, mean - half, mean + half
 
 
-def _contrast(first: Line, second: Line) -> Contrast:
+def _contrast(first: PlacedCurve, second: PlacedCurve) -> Contrast:
     if first.curve.cell.runs != second.curve.cell.runs:
         raise InvalidInput(
             f"{first.method} was played on runs {first.curve.cell.runs}, {second.method} on "

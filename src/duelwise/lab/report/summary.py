@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from duelwise.lab.paper.figures import FIGURES
-from duelwise.lab.paper.records import OWN, Record
+from duelwise.lab.paper.records import OWN, StudyRecord
 from duelwise.lab.report.claims import judge, network_cost
 from duelwise.lab.report.comparison import BASE_FIGURES, published_table
 from duelwise.lab.report.results import Contrast, Results
 from duelwise.lab.report.tables import Table, finals_table
-from duelwise.lab.report.verdicts import OURS, RIVAL, Verdict
+from duelwise.lab.report.verdicts import OURS, RIVAL, ClaimVerdict
 
 WORDS = {True: "holds", False: "does not hold", None: "not judged"}
 
@@ -26,20 +26,20 @@ def markdown(results: Results) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def verdicts_table(verdicts: list[Verdict], title: str) -> Table:
+def verdicts_table(verdicts: list[ClaimVerdict], title: str) -> Table:
     """Claims, whether they hold, and what says so."""
     rows = tuple((verdict.claim, WORDS[verdict.holds], verdict.evidence) for verdict in verdicts)
     return Table(title=title, head=("claim", "verdict", "evidence"), rows=rows)
 
 
-def command(record: Record) -> str:
+def command(record: StudyRecord) -> str:
     """What was typed to make a study."""
     figures = " ".join(record.figures)
     options = f"--protocol {record.protocol} --post-serving {record.post_serving} --runs {record.runs}"
     return f"duelwise reproduce {'all' if len(record.figures) == len(FIGURES) else figures} {options}"
 
 
-def _study(record: Record, results: Results) -> str:
+def _study(record: StudyRecord, results: Results) -> str:
     clock, cells = sum(s.seconds for s in record.sessions) / 60, sum(s.computed for s in record.sessions)
     busy = sum(session.simulated for session in record.sessions) / 60
     last = record.sessions[-1]
@@ -63,7 +63,7 @@ def _study(record: Record, results: Results) -> str:
     return "\n\n".join(parts)
 
 
-def _own(record: Record, results: Results) -> str:
+def _own(record: StudyRecord, results: Results) -> str:
     table = finals_table(results, "Final regret")
     return f"## {record.title}, {record.runs} runs\n\n{table.to_markdown()}"
 

@@ -12,7 +12,7 @@ NEGLIGIBLE = 0.10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class ClaimVerdict:
     """A claim, whether the data bear it out, and the count or number that says so.
 
     A claim about every panel is refuted by one panel, and borne out only by all of them: on a few

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from duelwise.errors import DuelwiseError, InvalidInput, require
 from duelwise.lab.cells.experiment import Cell
-from duelwise.lab.cells.playing import Curve, play
+from duelwise.lab.cells.playing import Curve, play_cell
 from duelwise.lab.sweep.forecast import Work
 from duelwise.lab.sweep.keys import key, provenance
-from duelwise.lab.sweep.store import Store
+from duelwise.lab.sweep.store import CurveStore
 from duelwise.lab.sweep.worker_lifetime import deaf_to_interrupts, end_with
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Runner:
     the cells in flight.
     """
 
-    store: Store
+    store: CurveStore
     jobs: int = -1  # -1: one for each core
     cluster: str | None = None
     monitors: bool = False  # also keep what the runs say of the theory's assumptions
@@ -115,7 +115,7 @@ def _play(cell: Cell, parent: int | None, monitors: bool) -> tuple[Curve, dict[s
     """A worker's part; with a parent on this machine it ends when that does."""
     if parent is not None:
         end_with(parent)
-    return play(cell, monitors=monitors), provenance(cell)
+    return play_cell(cell, monitors=monitors), provenance(cell)
 
 
 def _expect_the_same(stood_on: dict[str, str], here: dict[str, str]) -> None:

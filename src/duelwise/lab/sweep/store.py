@@ -24,7 +24,7 @@ WATCHED = "watched."  # before the names of columns
 PER_RUN = ("distinct_regret", "self_duels", "told", "flips_spent", "delay_spent", "recorded_share")
 
 
-class Store:
+class CurveStore:
     """A folder of curves. A file under another key is another cell: nothing is ever reused by position."""
 
     def __init__(self, folder: Path | str) -> None:

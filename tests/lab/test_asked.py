@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +12,11 @@ from typer.testing import CliRunner
 
 from duelwise.cli import app
 from duelwise.errors import InvalidInput, UnknownName
-from duelwise.lab.cells.experiment import Method
+from duelwise.lab.cells.experiment import Cell, Method
 from duelwise.lab.cells.problem import Problem, Synthetic, sizes
-from duelwise.lab.paper.contest import Contest, Standing, compete, ranked
+from duelwise.lab.paper.asked import asked
+from duelwise.lab.paper.protocols import FairProtocol
+from duelwise.lab.paper.standings import Standing, compete, ranked
 from duelwise.lab.play.corruptions import StrategicCorruption
 from duelwise.lab.play.delays import NoDelay
 from duelwise.lab.play.scenario import Scenario
@@ -66,9 +67,9 @@ def test_only_rcdp_ucb_sees_what_comes_after_serving_in_pre_serving(tmp_path: Pa
 )
 def test_who_learns_in_a_task(task: str, learners: list[str]) -> None:
     """A method that is not the paper's is denied y only where all but RCDP-UCB are."""
-    contest = Contest(task=task, mapping="abs", delay=NoDelay(), methods=("rcdb", "live", "thompson"))
-    settled = contest.settled(lambda cell: np.zeros(1))
-    assert [method.name for method in settled if method.post_serving != "none"] == learners
+    study = asked(task, mapping="abs", delay=NoDelay(), methods=("rcdb", "live", "thompson"))
+    methods = [cell.method for cell in study.cells(lambda cell: np.zeros(1))]
+    assert [method.name for method in methods if method.post_serving != "none"] == learners
 
 
 def test_fair_tunes_and_says_what_it_chose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,9 +141,8 @@ def test_the_lowest_mean_regret_stands_first() -> None:
 def test_who_listens_hears_of_every_method_that_has_played() -> None:
     heard: list[tuple[str, DuelingLearner, Scenario, Trajectory]] = []
     done: list[int] = []
-    found = compete(
-        PROBLEM, Method(name="rcdb"), runs=2, progress=done.append, after=lambda *told: heard.append(told)
-    )
+    cell = Cell(problem=PROBLEM, method=Method(name="rcdb"), runs=(0, 1))
+    found = compete(cell, progress=done.append, after=lambda *told: heard.append(told))
     ((name, learner, scenario, trajectory),) = heard
     assert name == "rcdb"
     assert (learner.runs, learner.round, scenario.world.runs) == (2, 40, 2)
@@ -152,25 +152,34 @@ def test_who_listens_hears_of_every_method_that_has_played() -> None:
     assert 0 < found.seconds < 60
 
 
-def test_a_contest_is_a_panel_of_its_size() -> None:
-    asked = Contest(
-        task="pre-serving", mapping="abs", delay=NoDelay(), context_dim=3, arms=4, horizon=50, seed=2,
+def test_what_is_asked_for_is_the_study_of_one_panel() -> None:
+    study = asked(
+        "pre-serving", mapping="abs", delay=NoDelay(), context_dim=3, arms=4, horizon=50, seed=2,
         corruption_budget=7, methods=("rcdb", "rcdp-ucb"), link="probit",
     )  # fmt: skip
-    panel = asked.panel()
+    ((panel,),) = (figure.panels for figure in study.figures)
     assert panel.problem == Problem(
         world=Synthetic(mapping="abs", context_dim=3, arms=4, parameters="published", link="probit"),
         delay=NoDelay(), corruption=StrategicCorruption(budget=7), horizon=50, seed=2,
     )  # fmt: skip
-    assert [(work.method.name, work.method.post_serving, work.runs) for work in asked.work()] == [
+    assert [(work.method.name, work.method.post_serving, work.runs) for work in study.work()] == [
         ("rcdb", "none", 10),
         ("rcdp-ucb", "spline", 10),
     ]
-    assert asked.trials() == []
-    assert [method.link for method in asked.settled(lambda _: np.zeros(1))] == ["probit", "probit"]
-    linear = replace(asked, task="linear", link="logistic")
-    assert sizes(linear.panel().problem.world) == (3, 0, 4)
-    assert [method.link for method in linear.settled(lambda _: np.zeros(1))] == [None, None]
+    assert study.trials() == []
+    assert [cell.method.link for cell in study.cells(lambda _: np.zeros(1))] == ["probit", "probit"]
+
+
+def test_a_linear_task_has_no_map_and_published_links() -> None:
+    study = asked("linear", mapping="abs", delay=NoDelay(), context_dim=3, arms=4)
+    assert [sizes(cell.problem.world) for cell in study.cells(lambda _: np.zeros(1))] == [(3, 0, 4)] * 5
+    assert {cell.method.link for cell in study.cells(lambda _: np.zeros(1))} == {None}
+
+
+def test_fair_plays_the_variant_with_self_duels_alone() -> None:
+    fair = asked("linear", mapping="abs", delay=NoDelay(), methods=("rcdb",), protocol=FairProtocol())
+    assert {trial.variant for trial in fair.trials()} == {"self-duels allowed"}
+    assert [variant for _, _, variant, _ in fair.places()] == ["self-duels allowed"]
 
 
 def test_list_names_everything_that_can_be_run() -> None:
