@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from functools import partial
 
 from duelwise.service.cores import Cores
-from duelwise.service.lanes import Group, GroupWriter, Lane, Outcomes, committed
+from duelwise.service.group_writer import Group, GroupWriter, Outcomes, StreamQueue, committed
 from duelwise.storage import Store, told_plainly
 from duelwise.storage.posted import Posted
 from duelwise.stream.posted_turns import PostedTurn, post_turn
@@ -20,7 +20,7 @@ Then = Callable[[Exception | None], None]
 """Is called when the answers are here, or with what went wrong."""
 
 
-class PostedWriter(GroupWriter):
+class PostgresWriter(GroupWriter):
     """Streams share a transaction, and no round trip of it needs a thread.
 
     When that cannot be (a lock is not free, a stream has to catch up first, there is no connection), each
@@ -38,16 +38,16 @@ class PostedWriter(GroupWriter):
         super().__init__(pool, on_group)
         self._store = store
         self._is_connecting = False
-        self._away: set[Lane] = set()  # with a thread
+        self._away: set[StreamQueue] = set()  # with a thread
         self._cores, self._began = cores or Cores(), 0.0
         self._pause: asyncio.TimerHandle | None = None
         self._wanted = 0  # requests that end a pause
         self._not_pausing = 0  # groups that will not wait
 
-    def added(self, lane: Lane) -> None:
-        if lane in self._away:
+    def added(self, queue: StreamQueue) -> None:
+        if queue in self._away:
             return
-        super().added(lane)
+        super().added(queue)
         if self._pause is not None and self._requests() >= self._wanted:
             self._pause.cancel()
             self._begin(asyncio.get_running_loop())
@@ -69,7 +69,7 @@ class PostedWriter(GroupWriter):
         self._begin(loop)
 
     def _requests(self) -> int:
-        return sum(len(lane.queue) for lane in self._ready)
+        return sum(len(queue.requests) for queue in self._ready)
 
     def close(self) -> None:
         """What was begun ends with the pool's threads, or with the store's connections."""
@@ -77,7 +77,7 @@ class PostedWriter(GroupWriter):
     def _start(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
         self._pause, self._began = None, loop.time()
         try:
-            turn = post_turn(self._store, [(group.lane.stream, group.operations) for group in groups])
+            turn = post_turn(self._store, [(group.queue.stream, group.operations) for group in groups])
         except Exception:  # whatever it is, each stream by itself will say it, or wait for it
             self._by_threads(groups, loop)
         else:
@@ -122,8 +122,8 @@ class PostedWriter(GroupWriter):
             self._is_connecting = True
             self._pool.submit(self._connect)
         for group in groups:
-            self._ready.pop(group.lane, None)  # more may wait in it than one transaction takes
-            self._away.add(group.lane)
+            self._ready.pop(group.queue, None)  # more may wait in it than one transaction takes
+            self._away.add(group.queue)
             self._pool.submit(self._write_alone, group, loop)
         self._go_on(loop)
 
@@ -132,9 +132,9 @@ class PostedWriter(GroupWriter):
 
     def _come_back(self, group: Group, outcomes: Outcomes | Exception) -> None:
         self._on_group(group.hand_out(outcomes))
-        self._away.remove(group.lane)
-        if group.lane.queue:
-            self.added(group.lane)
+        self._away.remove(group.queue)
+        if group.queue.requests:
+            self.added(group.queue)
 
     def _connect(self) -> None:
         try:

@@ -8,7 +8,7 @@ from duelwise.errors import TooManyRequests
 from duelwise.service.settings import variable_of
 
 
-class Rates:
+class RateLimit:
     """Counts the requests of the present second by who sent them; a limit of 0 counts nothing."""
 
     def __init__(self, limit: int, clock: Callable[[], float]) -> None:

@@ -12,9 +12,9 @@ import psycopg
 import pytest
 
 from duelwise.errors import DuelwiseError
-from duelwise.service import posting
-from duelwise.service.lanes import Lane, Outcomes
-from duelwise.service.posting import PostedWriter
+from duelwise.service import postgres_writer
+from duelwise.service.group_writer import Outcomes, StreamQueue
+from duelwise.service.postgres_writer import PostgresWriter
 from duelwise.storage import Store, open_store
 from duelwise.stream import Ask, DecisionStream, Duel, StreamSettings
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.long
 
 SETTINGS = StreamSettings(context_dim=2)
 OFFER = [[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]]
-Test = Callable[[PostedWriter, list[Lane]], Coroutine[Any, Any, None]]
+Test = Callable[[PostgresWriter, list[StreamQueue]], Coroutine[Any, Any, None]]
 
 
 @pytest.fixture
@@ -33,16 +33,18 @@ def store(postgresql_url: str) -> Iterator[Store]:
 
 
 def run(store: Store, test: Test, sizes: list[int] | None = None) -> None:
-    """The test on an event loop, with the lanes of two streams that were in use a moment ago."""
+    """The test on an event loop, with the queues of two streams that were in use a moment ago."""
     streams = [DecisionStream.create(store, name, SETTINGS) for name in ("meals", "rides")]
     for stream in streams:
         stream.ask(np.array(OFFER))
 
     async def main() -> None:
         with ThreadPoolExecutor(4) as pool:
-            writer = PostedWriter(store, pool, (sizes if sizes is not None else list[int]()).append)
+            writer = PostgresWriter(store, pool, (sizes if sizes is not None else list[int]()).append)
             store.open_posted()
-            await asyncio.wait_for(test(writer, [Lane(each, writer, limit=999) for each in streams]), 60)
+            await asyncio.wait_for(
+                test(writer, [StreamQueue(each, writer, limit=999) for each in streams]), 60
+            )
             writer.close()
 
     asyncio.run(main())
@@ -53,13 +55,13 @@ def run(store: Store, test: Test, sizes: list[int] | None = None) -> None:
 def by_threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The streams whose groups were left to threads, from now on."""
     seen: list[str] = []
-    plain = posting.committed
+    plain = postgres_writer.committed
 
-    def noted(group: posting.Group) -> Outcomes | Exception:
-        seen.append(group.lane.stream.name)
+    def noted(group: postgres_writer.Group) -> Outcomes | Exception:
+        seen.append(group.queue.stream.name)
         return plain(group)
 
-    monkeypatch.setattr(posting, "committed", noted)
+    monkeypatch.setattr(postgres_writer, "committed", noted)
     return seen
 
 
@@ -70,11 +72,11 @@ def are_duels(outcomes: list[Outcomes]) -> bool:
 def test_streams_share_transactions_and_need_no_thread(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     seen, sizes = by_threads(monkeypatch), list[int]()
 
-    async def test(writer: PostedWriter, lanes: list[Lane]) -> None:
+    async def test(writer: PostgresWriter, queues: list[StreamQueue]) -> None:
         for _ in range(3):
-            answers = await asyncio.gather(*(lane.perform([Ask(OFFER)] * 2) for lane in lanes * 4))
+            answers = await asyncio.gather(*(queue.perform([Ask(OFFER)] * 2) for queue in queues * 4))
             assert are_duels(answers)
-        assert all(lane.waiting == 0 for lane in lanes)
+        assert all(queue.waiting == 0 for queue in queues)
 
     run(store, test, sizes)
     assert seen == []
@@ -85,11 +87,11 @@ def test_streams_share_transactions_and_need_no_thread(store: Store, monkeypatch
 def test_more_than_one_transaction_takes_comes_in_order(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("duelwise.service.lanes.MOST_AT_ONCE", 3)
+    monkeypatch.setattr("duelwise.service.group_writer.MOST_AT_ONCE", 3)
 
-    async def test(writer: PostedWriter, lanes: list[Lane]) -> None:
-        lane, _ = lanes
-        answers = await asyncio.gather(*(lane.perform([Ask(OFFER)]) for _ in range(10)))
+    async def test(writer: PostgresWriter, queues: list[StreamQueue]) -> None:
+        queue, _ = queues
+        answers = await asyncio.gather(*(queue.perform([Ask(OFFER)]) for _ in range(10)))
         rounds = [int(one.ticket.split("-")[0]) for each in answers for one in each if isinstance(one, Duel)]
         assert rounds == list(range(1, 11))
 
@@ -99,8 +101,8 @@ def test_more_than_one_transaction_takes_comes_in_order(
 def test_who_waits_for_a_lock_keeps_nobody_waiting(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = by_threads(monkeypatch)
 
-    async def test(writer: PostedWriter, lanes: list[Lane]) -> None:
-        held, free = lanes
+    async def test(writer: PostgresWriter, queues: list[StreamQueue]) -> None:
+        held, free = queues
         with store.writing(held.stream.replica.row.id):
             stuck = [asyncio.ensure_future(held.perform([Ask(OFFER)])) for _ in range(2)]
             await asyncio.sleep(0.1)
@@ -113,7 +115,7 @@ def test_who_waits_for_a_lock_keeps_nobody_waiting(store: Store, monkeypatch: py
         assert are_duels(await asyncio.gather(*stuck))
         assert set(seen) == {"meals"}
         seen.clear()
-        assert are_duels(await asyncio.gather(*(lane.perform([Ask(OFFER)]) for lane in lanes)))
+        assert are_duels(await asyncio.gather(*(queue.perform([Ask(OFFER)]) for queue in queues)))
         assert seen == []  # all is as before
 
     run(store, test)
@@ -125,22 +127,22 @@ def test_a_lost_connection_is_made_anew(
 ) -> None:
     seen = by_threads(monkeypatch)
 
-    async def test(writer: PostedWriter, lanes: list[Lane]) -> None:
-        lane, _ = lanes
-        assert are_duels([await lane.perform([Ask(OFFER)])])
+    async def test(writer: PostgresWriter, queues: list[StreamQueue]) -> None:
+        queue, _ = queues
+        assert are_duels([await queue.perform([Ask(OFFER)])])
         with closing(psycopg.connect(postgresql_url, autocommit=True)) as other:
             other.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                 "WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
         await asyncio.sleep(1.1)  # the pool's own connections are looked at again
-        assert are_duels([await lane.perform([Ask(OFFER)])])
+        assert are_duels([await queue.perform([Ask(OFFER)])])
         assert seen == ["meals"]
         deadline = time.monotonic() + 20
         while seen:
             seen.clear()
             assert time.monotonic() < deadline
-            assert are_duels([await lane.perform([Ask(OFFER)])])
+            assert are_duels([await queue.perform([Ask(OFFER)])])
 
     run(store, test)
 
@@ -148,8 +150,8 @@ def test_a_lost_connection_is_made_anew(
 def test_a_server_that_is_silent_amid_a_commit_is_an_error_and_nothing_is_learned_of_it(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def test(writer: PostedWriter, lanes: list[Lane]) -> None:
-        lane, other = lanes
+    async def test(writer: PostgresWriter, queues: list[StreamQueue]) -> None:
+        queue, other = queues
         posted = store._posted
         assert posted is not None
         posted.patience = 0.5
@@ -161,13 +163,13 @@ def test_a_server_that_is_silent_amid_a_commit_is_an_error_and_nothing_is_learne
             return send(text, values)
 
         monkeypatch.setattr(posted, "send", slow)
-        (said,) = await asyncio.gather(lane.perform([Ask(OFFER)]), return_exceptions=True)
+        (said,) = await asyncio.gather(queue.perform([Ask(OFFER)]), return_exceptions=True)
         assert isinstance(said, DuelwiseError)
         assert "did not answer within 0.5 seconds" in str(said)
         assert are_duels([await other.perform([Ask(OFFER)])])
         await asyncio.sleep(3)
-        assert are_duels([await lane.perform([Ask(OFFER)])])
-        with lane.stream.replica.lock:
-            assert lane.stream.replica.folded.seq == store.current(lane.stream.replica.row.id).head
+        assert are_duels([await queue.perform([Ask(OFFER)])])
+        with queue.stream.replica.lock:
+            assert queue.stream.replica.folded.seq == store.current(queue.stream.replica.row.id).head
 
     run(store, test)

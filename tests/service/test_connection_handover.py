@@ -17,9 +17,9 @@ import uvloop
 from servers import free_port
 
 from duelwise.service import ServiceSettings, create_app
+from duelwise.service.connection_handover import ConnectionHandover
 from duelwise.service.connections import MOVED_AFTER
 from duelwise.service.homes import Homes
-from duelwise.service.moving import Moving
 from duelwise.service.serving import Server, configured
 from duelwise.storage import open_store
 from duelwise.stream import DecisionStream, StreamSettings
@@ -188,7 +188,7 @@ def test_two_requests_at_once_are_both_answered(two: Two) -> None:
 
 def test_where_the_other_cannot_take_it_it_stays(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
-    monkeypatch.setattr(Moving, "send", lambda *given: tried.append(given[1]))
+    monkeypatch.setattr(ConnectionHandover, "send", lambda *given: tried.append(given[1]))
     for _ in range(2 * MOVED_AFTER + 1):
         two.client.ask(two.of_first)
     assert tried == [0, 0]
@@ -224,7 +224,7 @@ def sent(secret: bytes) -> bytes:
             with connection:
                 connection.sendall(b"welcome")
 
-        doors = [Moving(address, b"right"), Moving(address, secret)]
+        doors = [ConnectionHandover(address, b"right"), ConnectionHandover(address, secret)]
         here, there = socket.socketpair()
         for number, door in enumerate(doors):
             door.open(number, adopt)
@@ -256,7 +256,7 @@ def test_one_that_cannot_be_served_is_closed_and_told_of(caplog: pytest.LogCaptu
         async def adopt(connection: socket.socket) -> None:
             raise OSError("no room")
 
-        door = Moving(address, b"right")
+        door = ConnectionHandover(address, b"right")
         here, there = socket.socketpair()
         with here:
             door.open(0, adopt)
@@ -273,4 +273,4 @@ def test_one_that_cannot_be_served_is_closed_and_told_of(caplog: pytest.LogCaptu
 
 
 def test_without_a_door_nothing_goes_out() -> None:
-    assert not Moving(address, b"right").send(0, 0)
+    assert not ConnectionHandover(address, b"right").send(0, 0)

@@ -32,14 +32,14 @@ Deliver = Callable[[Outcomes | Exception], None]
 """Is called on the event loop, once: an outcome for each operation, or why there is none."""
 
 
-class Waiting(NamedTuple):
+class QueuedRequest(NamedTuple):
     """The operations of one request."""
 
     operations: Sequence[Operation]
     deliver: Deliver
 
 
-class Lane:
+class StreamQueue:
     """A stream and the operations that wait for it, in the order they came."""
 
     def __init__(self, stream: DecisionStream, writer: GroupWriter, *, limit: int) -> None:
@@ -47,7 +47,7 @@ class Lane:
         after = stream.settings.post_names
         self.names = {"features": stream.settings.context_names, "left": after, "right": after}
         self._writer, self._limit = writer, limit
-        self.queue: deque[Waiting] = deque()
+        self.requests: deque[QueuedRequest] = deque()
         self.waiting = 0  # operations not yet answered
 
     def perform(self, operations: Sequence[Operation]) -> asyncio.Future[Outcomes]:
@@ -63,16 +63,16 @@ class Lane:
             raise Overloaded(
                 f"{self.waiting} operations wait for this stream already; at most {self._limit} may."
             )
-        self.queue.append(Waiting(operations, deliver))
+        self.requests.append(QueuedRequest(operations, deliver))
         self.waiting += count
         self._writer.added(self)
 
 
 class Group(NamedTuple):
-    """What one lane gives to a transaction."""
+    """What one queue gives to a transaction."""
 
-    lane: Lane
-    waiting: list[Waiting]
+    queue: StreamQueue
+    waiting: list[QueuedRequest]
 
     @property
     def operations(self) -> list[Operation]:
@@ -86,9 +86,9 @@ class Group(NamedTuple):
             try:
                 waiting.deliver(outcomes if isinstance(outcomes, Exception) else outcomes[start:end])
             except Exception:  # the others of the group have their answers all the same
-                log.exception("an answer of %s could not be handed over", self.lane.stream.name)
+                log.exception("an answer of %s could not be handed over", self.queue.stream.name)
             start = end
-        self.lane.waiting -= start
+        self.queue.waiting -= start
         return start
 
 
@@ -101,21 +101,21 @@ def _settle(future: asyncio.Future[Outcomes], got: Outcomes | Exception) -> None
         future.set_result(got)
 
 
-def take(lane: Lane) -> Group:
-    """The oldest requests of a lane, as many as fit into one transaction."""
+def take(queue: StreamQueue) -> Group:
+    """The oldest requests of a queue, as many as fit into one transaction."""
     size = count = 0
-    for waiting in lane.queue:
+    for waiting in queue.requests:
         size += len(waiting.operations)
         if size > MOST_AT_ONCE and count:
             break
         count += 1
-    group = [lane.queue.popleft() for _ in range(count)]
+    group = [queue.requests.popleft() for _ in range(count)]
     # They came at the same time, so any order will do: votes first, and asks that follow one another.
     group.sort(key=_asks)
-    return Group(lane, group)
+    return Group(queue, group)
 
 
-def _asks(waiting: Waiting) -> bool:
+def _asks(waiting: QueuedRequest) -> bool:
     operations = waiting.operations
     if len(operations) == 1:
         return isinstance(operations[0], Ask)
@@ -123,7 +123,7 @@ def _asks(waiting: Waiting) -> bool:
 
 
 class GroupWriter(ABC):
-    """Writes what waits in one lane or several, one transaction after another.
+    """Writes what waits in one queue or several, one transaction after another.
 
     While it writes, the next group gathers; a writer that is idle begins with what can be read at this
     moment.
@@ -131,11 +131,11 @@ class GroupWriter(ABC):
 
     def __init__(self, pool: Executor, on_group: Callable[[int], None]) -> None:
         self._pool, self._on_group = pool, on_group
-        self._ready: dict[Lane, None] = {}  # lanes in which something waits, in the order they came
+        self._ready: dict[StreamQueue, None] = {}  # queues in which something waits, in the order they came
         self._is_busy = False  # a transaction is under way or about to begin
 
-    def added(self, lane: Lane) -> None:
-        self._ready[lane] = None
+    def added(self, queue: StreamQueue) -> None:
+        self._ready[queue] = None
         if not self._is_busy:
             self._begin_soon(asyncio.get_running_loop())
 
@@ -148,8 +148,8 @@ class GroupWriter(ABC):
         """Write the groups; `_finish` is called on the event loop afterwards."""
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        groups = [take(lane) for lane in self._ready]
-        self._ready = {lane: None for lane in self._ready if lane.queue}
+        groups = [take(queue) for queue in self._ready]
+        self._ready = {queue: None for queue in self._ready if queue.requests}
         self._start(groups, loop)
 
     def _finish(
@@ -203,7 +203,7 @@ class TurnWriter(ThreadWriter):
         self._committer.join()
 
     def _start(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
-        work = [(group.lane.stream, group.operations) for group in groups]
+        work = [(group.queue.stream, group.operations) for group in groups]
         try:
             turn = begin_turn(self._store, work, ahead=not self._is_alone)
         except Exception:  # whatever it is, each stream by itself will say it, or wait for it
@@ -260,6 +260,6 @@ def _at_once(call: Callable[..., object], *given: object) -> None:
 def committed(group: Group) -> Outcomes | Exception:
     """One stream's group in a transaction of its own."""
     try:
-        return group.lane.stream.commit(group.operations)
+        return group.queue.stream.commit(group.operations)
     except Exception as error:
         return error

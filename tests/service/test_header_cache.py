@@ -8,11 +8,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from test_express import on_a_socket
+from test_fast_path import on_a_socket
 
 from duelwise.service import ServiceSettings, create_app
 from duelwise.service.auth import add_key
-from duelwise.service.heads import LONGEST_HEAD, MOST_HEADS, Head, KnownHeads
+from duelwise.service.header_cache import LONGEST_HEAD, MOST_HEADS, HeaderCache, RequestHead
 from duelwise.storage import open_store
 from in_process import MEALS, candidates
 
@@ -89,14 +89,14 @@ def heard(http: httpx.Client, data: bytes) -> list[bytes]:
 def found(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Of each request that was looked for, whether its head was known."""
     told: list[bool] = []
-    find = KnownHeads.find
+    find = HeaderCache.find
 
-    def noted(self: KnownHeads, data: bytes) -> tuple[bytes, Head, bytes] | None:
+    def noted(self: HeaderCache, data: bytes) -> tuple[bytes, RequestHead, bytes] | None:
         there = find(self, data)
         told.append(there is not None)
         return there
 
-    monkeypatch.setattr(KnownHeads, "find", noted)
+    monkeypatch.setattr(HeaderCache, "find", noted)
     return told
 
 
@@ -111,7 +111,7 @@ def test_known_heads_are_answered_as_parsed_ones(
         del found[:]
         again = {name: heard(http, data) for name, data in ODD.items()}
         assert sum(found) >= 4  # usual, other stream, a ticket, a wrong body
-    monkeypatch.setattr(KnownHeads, "find", lambda *_: None)
+    monkeypatch.setattr(HeaderCache, "find", lambda *_: None)
     with on_a_socket(create_app(f"sqlite:///{tmp_path}/parsed.db", settings)) as http:
         http.post("/v1/streams", json=MEALS)
         http.post("/v1/streams/meals/ask", json={"candidates": candidates()})
@@ -136,14 +136,18 @@ def test_a_key_that_is_revoked_is_refused_though_its_head_is_known(tmp_path: Pat
 
 
 def test_heads_are_forgotten_before_they_fill_the_memory() -> None:
-    known = KnownHeads()
+    known = HeaderCache()
     for k in range(MOST_HEADS):
-        known.remember(post(b"x", headers=b"A: %d\r\n" % k), Head([], {}, 1))
-    assert known.find(post(b"y", headers=b"A: 0\r\n")) == (b"/v1/streams/meals/ask", Head([], {}, 1), b"y")
-    known.remember(post(b"x", headers=b"B: 1\r\n"), Head([], {}, 1))
+        known.remember(post(b"x", headers=b"A: %d\r\n" % k), RequestHead([], {}, 1))
+    assert known.find(post(b"y", headers=b"A: 0\r\n")) == (
+        b"/v1/streams/meals/ask",
+        RequestHead([], {}, 1),
+        b"y",
+    )
+    known.remember(post(b"x", headers=b"B: 1\r\n"), RequestHead([], {}, 1))
     assert known.find(post(b"y", headers=b"A: 0\r\n")) is None
     long = post(b"x", headers=b"A: " + b"a" * LONGEST_HEAD + b"\r\n")
-    known.remember(long, Head([], {}, 1))
+    known.remember(long, RequestHead([], {}, 1))
     assert known.find(long) is None
 
 
@@ -151,7 +155,7 @@ def test_heads_are_forgotten_before_they_fill_the_memory() -> None:
     "data", [b"", b"\r\n", b"POST ", post(b"x")[:-1], post(b"x") + b"y", b"\r\n\r\n" * 9]
 )
 def test_what_is_no_whole_request_is_not_remembered(data: bytes) -> None:
-    known = KnownHeads()
-    known.remember(data, Head([], {}, 1))
+    known = HeaderCache()
+    known.remember(data, RequestHead([], {}, 1))
     assert known.find(data) is None
     assert known.find(post(b"x")) is None

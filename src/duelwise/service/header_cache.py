@@ -13,7 +13,7 @@ MOST_HEADS = 1024  # that are remembered; then all are forgotten
 LONGEST_HEAD = 2048  # bytes; longer ones are parsed every time
 
 
-class Head(NamedTuple):
+class RequestHead(NamedTuple):
     """Headers of a request whose body has a known length."""
 
     headers: list[tuple[bytes, bytes]]  # as they came, names in small letters
@@ -21,13 +21,13 @@ class Head(NamedTuple):
     size: int  # of the body
 
 
-class KnownHeads:
+class HeaderCache:
     """Heads of requests that the parser has taken, by their bytes from the end of the first line on."""
 
     def __init__(self) -> None:
-        self._heads: dict[bytes, Head] = {}
+        self._heads: dict[bytes, RequestHead] = {}
 
-    def remember(self, data: bytes, head: Head) -> None:
+    def remember(self, data: bytes, head: RequestHead) -> None:
         """`data` was taken as one whole request with this head, if it holds nothing else."""
         line, end = data.find(b"\r\n"), data.find(b"\r\n\r\n") + 4
         is_whole = line < end == len(data) - head.size and _is_post(data, line)
@@ -36,7 +36,7 @@ class KnownHeads:
                 self._heads.clear()
             self._heads[data[line:end]] = head
 
-    def find(self, data: bytes) -> tuple[bytes, Head, bytes] | None:
+    def find(self, data: bytes) -> tuple[bytes, RequestHead, bytes] | None:
         """Address, head and body, where `data` is one whole request with a head that is known."""
         line, end = data.find(b"\r\n"), data.find(b"\r\n\r\n") + 4
         head = self._heads.get(data[line:end])

@@ -56,7 +56,7 @@ class Watch:
         self._quiet_until, self._unsaid = now + 1.0, 0
 
 
-class Watching:
+class RequestMiddleware:
     """The watch as a middleware."""
 
     def __init__(self, app: ASGIApp, watch: Watch) -> None:

@@ -18,10 +18,10 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 from duelwise.errors import DuelwiseError, Overloaded, Unauthorised
 from duelwise.service.auth import Guard
 from duelwise.service.decoding import LARGE
-from duelwise.service.heads import Head, KnownHeads
+from duelwise.service.header_cache import HeaderCache, RequestHead
 from duelwise.service.problems import JSON_TYPE, Reply, respond
+from duelwise.service.request_middleware import HEADER, Watch
 from duelwise.service.routes import Call, Endpoint, Room, pattern_of
-from duelwise.service.watching import HEADER, Watch
 
 if TYPE_CHECKING:
     from duelwise.service.homes import Homes
@@ -34,19 +34,25 @@ class Nothing:
         pass
 
 
-class Direct:
+class FastRequest:
     """One request on the short way; to uvicorn's protocol it is a cycle like its own."""
 
     __slots__ = (
-        "_express", "_protocol", "began", "body", "disconnected", "endpoint", "head", "keep_alive", "path",
+        "_fast_path", "_protocol", "began", "body", "disconnected", "endpoint", "head", "keep_alive", "path",
         "response_complete", "segments",
     )  # fmt: skip
     message_event = Nothing()
 
     def __init__(
-        self, express: Express, protocol: Any, endpoint: Endpoint, path: str, segments: list[str], head: Head
+        self,
+        fast_path: FastPath,
+        protocol: Any,
+        endpoint: Endpoint,
+        path: str,
+        segments: list[str],
+        head: RequestHead,
     ) -> None:
-        self._express, self._protocol = express, protocol
+        self._fast_path, self._protocol = fast_path, protocol
         self.endpoint, self.path, self.segments, self.head = endpoint, path, segments, head
         self.began = time.perf_counter()
         self.body = b""
@@ -55,11 +61,11 @@ class Direct:
 
     def begin(self) -> bool:
         """Everything has been read. False: it has to go the long way."""
-        return self._express.begin(self)
+        return self._fast_path.begin(self)
 
     def give_back(self) -> None:
         """It goes no further here."""
-        self._express.room.free(self.head.size)
+        self._fast_path.room.free(self.head.size)
 
     @property
     def address(self) -> str:
@@ -68,11 +74,11 @@ class Direct:
 
     def reply(self, reply: Reply) -> None:
         """Write the answer in one piece, with the headers that the application would give it."""
-        express, protocol, body = self._express, self._protocol, reply.body
-        id = express.watch.id_of(self.head.given.get(HEADER))
+        fast_path, protocol, body = self._fast_path, self._protocol, reply.body
+        id = fast_path.watch.id_of(self.head.given.get(HEADER))
         seconds = time.perf_counter() - self.began
-        express.watch.answered("POST", self.path, self.endpoint.path, reply.status, seconds, id)
-        express.room.free(self.head.size)
+        fast_path.watch.answered("POST", self.path, self.endpoint.path, reply.status, seconds, id)
+        fast_path.room.free(self.head.size)
         self.response_complete = True
         transport = protocol.transport
         if transport.is_closing():
@@ -87,8 +93,8 @@ class Direct:
         if not self.keep_alive:
             transport.close()
         protocol.on_response_complete()
-        if not express.homes.are_one:
-            protocol.was_answered_by(express.homes.elsewhere(self.segments[3]))
+        if not fast_path.homes.are_one:
+            protocol.was_answered_by(fast_path.homes.elsewhere(self.segments[3]))
 
 
 @lru_cache(maxsize=64)
@@ -97,21 +103,21 @@ def _start_of(status: int, media_type: str) -> bytes:
     return b"%bcontent-type: %b\r\ncontent-length: " % (STATUS_LINE[status], media_type.encode())
 
 
-class Express:
+class FastPath:
     """Finds who may go the short way."""
 
     def __init__(
         self, endpoints: Iterable[Endpoint], guard: Guard, homes: Homes, watch: Watch, room: Room
     ) -> None:
         self._guard, self.homes = guard, homes
-        self.watch, self.room, self.heads = watch, room, KnownHeads()
+        self.watch, self.room, self.heads = watch, room, HeaderCache()
         self._places = {
             pattern_of(one.path.split("/")): one
             for one in endpoints
             if one.begin is not None and one.method == "POST"
         }
 
-    def take(self, protocol: Any, path: str, headers: list[tuple[bytes, bytes]]) -> Direct | None:
+    def take(self, protocol: Any, path: str, headers: list[tuple[bytes, bytes]]) -> FastRequest | None:
         """A POST whose headers have been read; None: it goes the long way."""
         given = dict(headers)
         length = given.get(b"content-length", b"")
@@ -120,9 +126,9 @@ class Express:
         size = int(length)
         if size > LARGE or b"transfer-encoding" in given:
             return None
-        return self.take_known(protocol, path, Head(headers, given, size))
+        return self.take_known(protocol, path, RequestHead(headers, given, size))
 
-    def take_known(self, protocol: Any, path: str, head: Head) -> Direct | None:
+    def take_known(self, protocol: Any, path: str, head: RequestHead) -> FastRequest | None:
         """The same with headers that may go the short way."""
         segments = path.split("/")
         endpoint = self._places.get(pattern_of(segments))
@@ -132,9 +138,9 @@ class Express:
             self.room.hold(head.size)
         except Overloaded:
             return None
-        return Direct(self, protocol, endpoint, path, segments, head)
+        return FastRequest(self, protocol, endpoint, path, segments, head)
 
-    def begin(self, direct: Direct) -> bool:
+    def begin(self, direct: FastRequest) -> bool:
         endpoint, segments = direct.endpoint, direct.segments
         name, ticket = segments[3], segments[5] if len(segments) > 5 else ""
         if not self._guard.is_fresh or endpoint.role is None:

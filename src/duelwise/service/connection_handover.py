@@ -25,7 +25,7 @@ Adopt = Callable[[socket.socket], Coroutine[Any, Any, object]]
 """Serves a connection that was accepted elsewhere, from here on."""
 
 
-class Moving:
+class ConnectionHandover:
     """Where connections come in from other processes, and go out to them."""
 
     def __init__(self, address: Callable[[int], str], secret: bytes) -> None:

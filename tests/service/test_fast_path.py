@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from duelwise.service import ServiceSettings, create_app
 from duelwise.service.app import Application
 from duelwise.service.auth import add_key
-from duelwise.service.express import Direct
+from duelwise.service.fast_path import FastRequest
 from duelwise.service.serving import configured
 from duelwise.storage import open_store
 from in_process import MEALS, candidates
@@ -76,13 +76,13 @@ def short(app: Application) -> Iterator[httpx.Client]:
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Of each request that set out on the short way: whether it stayed there."""
     went: list[bool] = []
-    begin = Direct.begin
+    begin = FastRequest.begin
 
-    def noted(self: Direct) -> bool:
+    def noted(self: FastRequest) -> bool:
         went.append(begin(self))
         return went[-1]
 
-    monkeypatch.setattr(Direct, "begin", noted)
+    monkeypatch.setattr(FastRequest, "begin", noted)
     return went
 
 
@@ -239,10 +239,10 @@ def test_whoever_hangs_up_leaves_nothing_behind(
             sender.sendall(whole[: len(whole) - len(body) + most])
     ask(short)
     until = time.monotonic() + 10
-    assert app.express is not None
-    while app.express.room.held and time.monotonic() < until:
+    assert app.fast_path is not None
+    while app.fast_path.room.held and time.monotonic() < until:
         time.sleep(0.05)
-    assert app.express.room.held == 0
+    assert app.fast_path.room.held == 0
     assert short.get("/v1/streams/meals").json()["pending"] == 3
 
 

@@ -12,8 +12,17 @@ from typing import cast
 import pytest
 
 from duelwise.errors import Conflict, Overloaded, StorageFailure
-from duelwise.service import lanes
-from duelwise.service.lanes import Group, GroupWriter, Lane, Outcomes, ThreadWriter, TurnWriter, Waiting, take
+from duelwise.service import group_writer
+from duelwise.service.group_writer import (
+    Group,
+    GroupWriter,
+    Outcomes,
+    QueuedRequest,
+    StreamQueue,
+    ThreadWriter,
+    TurnWriter,
+    take,
+)
 from duelwise.storage import Store
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.operations import Ask, Receipt, Retract, Tell
@@ -40,12 +49,12 @@ class FakeStream:
         ]
 
 
-def lane_of(stream: FakeStream, pool: ThreadPoolExecutor, sizes: list[int], *, limit: int) -> Lane:
-    return Lane(cast("DecisionStream", stream), ThreadWriter(pool, sizes.append), limit=limit)
+def queue_of(stream: FakeStream, pool: ThreadPoolExecutor, sizes: list[int], *, limit: int) -> StreamQueue:
+    return StreamQueue(cast("DecisionStream", stream), ThreadWriter(pool, sizes.append), limit=limit)
 
 
-async def perform(lane: Lane, tickets: list[str]) -> Outcomes:
-    return await lane.perform([Retract(ticket) for ticket in tickets])
+async def perform(queue: StreamQueue, tickets: list[str]) -> Outcomes:
+    return await queue.perform([Retract(ticket) for ticket in tickets])
 
 
 def ticket_of(outcome: Outcomes | BaseException, place: int = 0) -> str:
@@ -62,14 +71,14 @@ def run(stream: FakeStream, tickets: list[list[str]], *, limit: int = 100) -> li
 
     async def main() -> list[Outcomes | BaseException]:
         with ThreadPoolExecutor(1) as pool:
-            lane = lane_of(stream, pool, sizes, limit=limit)
+            queue = queue_of(stream, pool, sizes, limit=limit)
             work: list[asyncio.Task[Outcomes]] = []
             for each in tickets:
-                work.append(asyncio.create_task(perform(lane, each)))
+                work.append(asyncio.create_task(perform(queue, each)))
                 await asyncio.sleep(0.01)  # the first is under way when the others come
             stream.go.set()
             done = await asyncio.gather(*work, return_exceptions=True)
-            assert lane.waiting == 0
+            assert queue.waiting == 0
             return done
 
     done = asyncio.run(main())
@@ -109,11 +118,11 @@ def test_a_client_that_has_gone_does_not_disturb_the_others() -> None:
 
     async def main() -> Outcomes:
         with ThreadPoolExecutor(1) as pool:
-            lane = lane_of(stream, pool, [], limit=9)
-            first = asyncio.ensure_future(lane.perform([Retract("a")]))
+            queue = queue_of(stream, pool, [], limit=9)
+            first = asyncio.ensure_future(queue.perform([Retract("a")]))
             await asyncio.sleep(0.01)
-            gone = asyncio.ensure_future(lane.perform([Retract("b")]))
-            last = asyncio.ensure_future(lane.perform([Retract("c")]))
+            gone = asyncio.ensure_future(queue.perform([Retract("b")]))
+            last = asyncio.ensure_future(queue.perform([Retract("c")]))
             await asyncio.sleep(0.05)
             gone.cancel()
             stream.go.set()
@@ -127,7 +136,7 @@ def test_a_client_that_has_gone_does_not_disturb_the_others() -> None:
 
 
 def test_votes_come_before_asks_and_each_hears_its_own_answer() -> None:
-    lane = SimpleNamespace(queue=deque[Waiting](), stream=SimpleNamespace(name="a"), waiting=6)
+    queue = SimpleNamespace(requests=deque[QueuedRequest](), stream=SimpleNamespace(name="a"), waiting=6)
     heard: dict[str, Outcomes | Exception] = {}
     ask, tell = Ask([[0.0], [1.0]]), Tell("1-a", "left")
     for name, operations in {
@@ -136,8 +145,8 @@ def test_votes_come_before_asks_and_each_hears_its_own_answer() -> None:
         "batch": [tell, ask],
         "late": [tell, tell],
     }.items():
-        lane.queue.append(Waiting(operations, partial(heard.__setitem__, name)))
-    group = take(cast("Lane", lane))
+        queue.requests.append(QueuedRequest(operations, partial(heard.__setitem__, name)))
+    group = take(cast("StreamQueue", queue))
     assert group.operations == [tell, tell, tell, ask, tell, ask]  # in a batch its own order stays
     answers = [Receipt(str(place), "told", changed=True) for place in range(6)]
     assert group.hand_out(list(answers)) == 6
@@ -152,12 +161,12 @@ def test_one_who_cannot_be_answered_keeps_nobody_from_an_answer(caplog: pytest.L
 
     async def main() -> Outcomes:
         with ThreadPoolExecutor(1) as pool:
-            lane = lane_of(stream, pool, [], limit=9)
-            lane.submit([Retract("a")], gone)
-            last = asyncio.ensure_future(lane.perform([Retract("b")]))
+            queue = queue_of(stream, pool, [], limit=9)
+            queue.submit([Retract("a")], gone)
+            last = asyncio.ensure_future(queue.perform([Retract("b")]))
             stream.go.set()
             answered = await asyncio.wait_for(last, 10)
-            assert lane.waiting == 0
+            assert queue.waiting == 0
             return answered
 
     assert ticket_of(asyncio.run(main())) == "b"
@@ -184,14 +193,14 @@ class FailingTurn:
 
 @pytest.mark.parametrize("durable", [False, True])
 def test_a_turn_that_fails_fails_every_stream_in_it(durable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "begin_turn", lambda store, work, ahead: FailingTurn(durable=durable))
+    monkeypatch.setattr(group_writer, "begin_turn", lambda store, work, ahead: FailingTurn(durable=durable))
 
     async def main() -> list[Outcomes | BaseException]:
         with ThreadPoolExecutor(1) as pool:
             writer = TurnWriter(cast("Store", None), pool, lambda size: None)
             try:
-                each = [Lane(cast("DecisionStream", FakeStream()), writer, limit=9) for _ in range(3)]
-                work = (perform(lane, [name]) for lane, name in zip(each, "abc", strict=True))
+                each = [StreamQueue(cast("DecisionStream", FakeStream()), writer, limit=9) for _ in range(3)]
+                work = (perform(queue, [name]) for queue, name in zip(each, "abc", strict=True))
                 return await asyncio.wait_for(asyncio.gather(*work, return_exceptions=True), 30)
             finally:
                 writer.close()
@@ -224,8 +233,8 @@ def test_a_file_that_is_not_free_is_tried_again_and_then_left_to_a_thread(
     tries: int, ticket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turn = WaitingTurn(tries=tries)
-    monkeypatch.setattr(lanes, "begin_turn", lambda store, work, ahead: turn if ahead else None)
-    monkeypatch.setattr(lanes, "LONGEST_TURN", 0.05 if tries > 5 else 10.0)
+    monkeypatch.setattr(group_writer, "begin_turn", lambda store, work, ahead: turn if ahead else None)
+    monkeypatch.setattr(group_writer, "LONGEST_TURN", 0.05 if tries > 5 else 10.0)
     stream = FakeStream()
     stream.go.set()
 
@@ -233,8 +242,8 @@ def test_a_file_that_is_not_free_is_tried_again_and_then_left_to_a_thread(
         with ThreadPoolExecutor(1) as pool:
             writer = TurnWriter(cast("Store", None), pool, lambda size: None, is_alone=False)
             try:
-                lane = Lane(cast("DecisionStream", stream), writer, limit=9)
-                return await asyncio.wait_for(perform(lane, ["by thread"]), 30)
+                queue = StreamQueue(cast("DecisionStream", stream), writer, limit=9)
+                return await asyncio.wait_for(perform(queue, ["by thread"]), 30)
             finally:
                 writer.close()
 
@@ -280,32 +289,32 @@ class Held(GroupWriter):
 @pytest.fixture
 def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
     loop = Loop()
-    monkeypatch.setattr(lanes.asyncio, "get_running_loop", lambda: loop)
+    monkeypatch.setattr(group_writer.asyncio, "get_running_loop", lambda: loop)
     return loop
 
 
-def submit(lane: Lane, *tickets: str, answered: list[str] | None = None) -> None:
+def submit(queue: StreamQueue, *tickets: str, answered: list[str] | None = None) -> None:
     def deliver(got: Outcomes | Exception) -> None:
         if answered is not None:
             answered.extend(cast("Retract", one).ticket for one in cast("Outcomes", got))
 
-    lane.submit([Retract(ticket) for ticket in tickets], deliver)
+    queue.submit([Retract(ticket) for ticket in tickets], deliver)
 
 
 def test_what_comes_in_one_turn_of_the_loop_is_written_together_and_the_rest_next(loop: Loop) -> None:
     sizes, answered = list[int](), list[str]()
     writer = Held(loop, sizes)
-    lane, other = (Lane(cast("DecisionStream", FakeStream()), writer, limit=9) for _ in range(2))
-    submit(lane, "a", "b", answered=answered)
+    queue, other = (StreamQueue(cast("DecisionStream", FakeStream()), writer, limit=9) for _ in range(2))
+    submit(queue, "a", "b", answered=answered)
     submit(other, "c", answered=answered)
     assert writer.groups == []  # more may be read in this turn
     loop.turn()
     assert writer.tickets == ["a", "b", "c"]
-    submit(lane, "d")
+    submit(queue, "d")
     submit(other, "e")
     assert loop.soon == []  # while a transaction is under way, the next group gathers
     writer.end()
-    assert (sizes, answered, lane.waiting) == ([3], ["a", "b", "c"], 1)
+    assert (sizes, answered, queue.waiting) == ([3], ["a", "b", "c"], 1)
     loop.turn()
     assert writer.tickets == ["d", "e"]
     writer.end()
@@ -315,11 +324,11 @@ def test_what_comes_in_one_turn_of_the_loop_is_written_together_and_the_rest_nex
 def test_a_transaction_takes_so_many_operations_and_at_least_one_request(
     loop: Loop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lanes, "MOST_AT_ONCE", 3)
-    lane = Lane(cast("DecisionStream", FakeStream()), Held(loop, []), limit=99)
+    monkeypatch.setattr(group_writer, "MOST_AT_ONCE", 3)
+    queue = StreamQueue(cast("DecisionStream", FakeStream()), Held(loop, []), limit=99)
     for count in (2, 1, 2, 2, 5):
-        submit(lane, *"abcde"[:count])
+        submit(queue, *"abcde"[:count])
     sizes: list[int] = []
-    while lane.queue:
-        sizes.append(len(take(lane).operations))
+    while queue.requests:
+        sizes.append(len(take(queue).operations))
     assert sizes == [3, 2, 2, 5]

@@ -10,14 +10,14 @@ import pytest
 
 from duelwise.errors import TooManyRequests
 from duelwise.service import ServiceSettings, create_app
-from duelwise.service.express import Direct, Express
-from duelwise.service.rates import Rates
+from duelwise.service.fast_path import FastPath, FastRequest
+from duelwise.service.rate_limit import RateLimit
 from in_process import InProcess
 
 
 def test_so_many_in_each_second() -> None:
     now = 10.0
-    rates = Rates(2, lambda: now)
+    rates = RateLimit(2, lambda: now)
     for who in ("ann", "ann", "bob"):
         rates.count(who)
     with pytest.raises(TooManyRequests, match="ann"):
@@ -27,7 +27,7 @@ def test_so_many_in_each_second() -> None:
 
 
 def test_one_that_will_be_counted_again_is_counted_once() -> None:
-    rates = Rates(2, lambda: 10.0)
+    rates = RateLimit(2, lambda: 10.0)
     for _ in range(2):
         rates.count("ann")
         rates.take_back("ann")
@@ -40,15 +40,15 @@ def test_one_that_will_be_counted_again_is_counted_once() -> None:
 def test_what_leaves_the_short_way_is_counted_on_the_long_one_only() -> None:
     guard, homes = Mock(is_fresh=True), Mock()
     guard.check_known.return_value, homes.begin.return_value = None, False
-    express = Express([], guard, homes, Mock(), Mock())
+    fast_path = FastPath([], guard, homes, Mock(), Mock())
     direct = SimpleNamespace(
         endpoint=SimpleNamespace(role="write"), segments=["", "v1", "streams", "meals", "ask"],
         address="127.0.0.1", head=SimpleNamespace(given={}), body=b"", reply=None,
     )  # fmt: skip
-    assert not express.begin(cast("Direct", direct))
+    assert not fast_path.begin(cast("FastRequest", direct))
     guard.will_be_checked_again.assert_called_once_with("127.0.0.1", None)
     homes.begin.return_value = True
-    assert express.begin(cast("Direct", direct))
+    assert fast_path.begin(cast("FastRequest", direct))
     guard.will_be_checked_again.assert_called_once()
 
 
