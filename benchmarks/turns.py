@@ -133,7 +133,7 @@ def main() -> None:
         store.close()
     with postgresql() as server:
         store = open_store(database(server, "turns"))
-        store.open_posted()
+        store.open_pipeline()
         lines.append(row("PostgreSQL", measured(store, on_postgresql)))
         store.close()
     text = "\n".join([*lines, ""])

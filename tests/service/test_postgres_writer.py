@@ -41,7 +41,7 @@ def run(store: Store, test: Test, sizes: list[int] | None = None) -> None:
     async def main() -> None:
         with ThreadPoolExecutor(4) as pool:
             writer = PostgresWriter(store, pool, (sizes if sizes is not None else list[int]()).append)
-            store.open_posted()
+            store.open_pipeline()
             await asyncio.wait_for(
                 test(writer, [StreamQueue(each, writer, limit=999) for each in streams]), 60
             )
@@ -152,17 +152,17 @@ def test_a_server_that_is_silent_amid_a_commit_is_an_error_and_nothing_is_learne
 ) -> None:
     async def test(writer: PostgresWriter, queues: list[StreamQueue]) -> None:
         queue, other = queues
-        posted = store._posted
-        assert posted is not None
-        posted.patience = 0.5
-        send = posted.send
+        pipeline = store._pipeline
+        assert pipeline is not None
+        pipeline.patience = 0.5
+        send = pipeline.send
 
         def slow(text: str, values: tuple[object, ...] = ()) -> object:
             if text == "COMMIT":
                 send("SELECT pg_sleep(3)")
             return send(text, values)
 
-        monkeypatch.setattr(posted, "send", slow)
+        monkeypatch.setattr(pipeline, "send", slow)
         (said,) = await asyncio.gather(queue.perform([Ask(OFFER)]), return_exceptions=True)
         assert isinstance(said, DuelwiseError)
         assert "did not answer within 0.5 seconds" in str(said)

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from duelwise.errors import ReadOnly
 from duelwise.storage import Store, open_store
-from duelwise.storage.posted import Posted
+from duelwise.storage.postgres_pipeline import PostgresPipeline
 from duelwise.stream import Ask, DecisionStream, Duel, Observe, Receipt, Tell, replica
 from duelwise.stream.erasing import erase_source
 from duelwise.stream.operations import Answer, Operation
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.long
 @pytest.fixture
 def store(postgresql_url: str) -> Iterator[Store]:
     opened = open_store(postgresql_url)
-    opened.open_posted()
+    opened.open_pipeline()
     yield opened
     opened.close()
 
@@ -48,9 +48,9 @@ def streams(store: Store, clock: Clock, rng: np.random.Generator) -> Iterator[li
         stream.close()
 
 
-def _arrived(posted: Posted) -> None:
-    while not posted.receive():
-        select.select([posted], [posted] if posted.is_unsent else [], [], 10)
+def _arrived(pipeline: PostgresPipeline) -> None:
+    while not pipeline.receive():
+        select.select([pipeline], [pipeline] if pipeline.is_unsent else [], [], 10)
 
 
 def _taken(turn: PostedTurn) -> list[list[Answer]]:

@@ -10,7 +10,7 @@ from functools import partial
 from duelwise.service.cores import Cores
 from duelwise.service.group_writer import Group, GroupWriter, Outcomes, StreamQueue, committed
 from duelwise.storage import Store, told_plainly
-from duelwise.storage.posted import Posted
+from duelwise.storage.postgres_pipeline import PostgresPipeline
 from duelwise.stream.posted_turns import PostedTurn, post_turn
 
 LONGEST_PAUSE = 0.005  # seconds
@@ -138,19 +138,19 @@ class PostgresWriter(GroupWriter):
 
     def _connect(self) -> None:
         try:
-            self._store.open_posted()
+            self._store.open_pipeline()
         finally:
             self._is_connecting = False
 
 
-def wait_for(posted: Posted, loop: asyncio.AbstractEventLoop, then: Then) -> None:
+def wait_for(pipeline: PostgresPipeline, loop: asyncio.AbstractEventLoop, then: Then) -> None:
     """Call `then` when all that was posted is answered, at the latest when the connection's patience ends."""
 
     def step() -> None:
         error: Exception | None = None
         try:
-            if not posted.receive():
-                if not posted.is_unsent:
+            if not pipeline.receive():
+                if not pipeline.is_unsent:
                     loop.remove_writer(socket)
                 return
         except Exception as raised:
@@ -159,7 +159,7 @@ def wait_for(posted: Posted, loop: asyncio.AbstractEventLoop, then: Then) -> Non
 
     def too_late() -> None:
         try:
-            posted.give_up()
+            pipeline.give_up()
         except Exception as error:
             end(error)
 
@@ -169,10 +169,10 @@ def wait_for(posted: Posted, loop: asyncio.AbstractEventLoop, then: Then) -> Non
         timer.cancel()
         then(error)
 
-    socket = posted.fileno()
-    timer = loop.call_later(posted.patience, too_late)
+    socket = pipeline.fileno()
+    timer = loop.call_later(pipeline.patience, too_late)
     loop.add_reader(socket, step)
-    if posted.is_unsent:
+    if pipeline.is_unsent:
         loop.add_writer(socket, step)
 
 

@@ -13,7 +13,7 @@ from typing import cast
 
 from duelwise.errors import DuelwiseError
 from duelwise.storage import TicketRow, Writer
-from duelwise.storage.rows import Place
+from duelwise.storage.rows import TicketPlace
 from duelwise.stream import events, tickets
 from duelwise.stream.asking import Asking
 from duelwise.stream.choosing import Chooser
@@ -69,7 +69,7 @@ class Batch:
         assert not isinstance(operation, Ask)  # they are decided together
         return self._asking.import_past(operation)
 
-    def expire(self, *, asked_before: float, after: Place, limit: int) -> Place | None:
+    def expire(self, *, asked_before: float, after: TicketPlace, limit: int) -> TicketPlace | None:
         """Close tickets that waited too long, oldest first; returns where to go on, if there is more.
 
         One whose row contradicts the log is passed over.
@@ -99,6 +99,6 @@ class Batch:
         for event in happened:
             self.transaction.append(event)
 
-    def impute(self, *, asked_before: float, after: Place, limit: int) -> Place | None:
+    def impute(self, *, asked_before: float, after: TicketPlace, limit: int) -> TicketPlace | None:
         """Learn from votes whose context did not come in time; returns as `expire` does."""
         return self._hearing.impute_overdue(asked_before=asked_before, after=after, limit=limit)

@@ -6,7 +6,7 @@ import numpy as np
 
 from duelwise.errors import Conflict
 from duelwise.storage import TicketRow
-from duelwise.storage.rows import Place
+from duelwise.storage.rows import TicketPlace
 from duelwise.stream import events, tickets
 from duelwise.stream.candidates import check_name, read_partial
 from duelwise.stream.events import Asked, Imputed, Observed, Retracted, Skipped, Told
@@ -72,7 +72,7 @@ class Hearing:
             ticket = self._impute(ticket)
         return Receipt(tell.ticket, ticket.state, changed=True, vote=vote)
 
-    def impute_overdue(self, *, asked_before: float, after: Place, limit: int) -> Place | None:
+    def impute_overdue(self, *, asked_before: float, after: TicketPlace, limit: int) -> TicketPlace | None:
         """Learn from votes whose context did not come in time; returns where to go on, if there is more."""
         overdue = self._record.writer.without_context(asked_before=asked_before, after=after, limit=limit)
         for ticket in self._record.sound(overdue):

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from duelwise.storage import Store, StreamRow, Writer
-from duelwise.storage.posted import Posted
+from duelwise.storage.postgres_pipeline import PostgresPipeline
 from duelwise.storage.writer import Locking, flush_all
 from duelwise.stream.operations import Operation
 from duelwise.stream.replica import Joined, Replica
@@ -29,7 +29,9 @@ from duelwise.stream.turns import Answers, Busy, Group, finish, hold, let_go
 class PostedTurn:
     """Requests whose streams are being locked, then decided, then committed."""
 
-    def __init__(self, connection: Posted, groups: Sequence[Group], held: Sequence[Replica]) -> None:
+    def __init__(
+        self, connection: PostgresPipeline, groups: Sequence[Group], held: Sequence[Replica]
+    ) -> None:
         self.connection = connection
         self._groups, self._held = groups, held
         self._known = [_known(stream.replica, asked) for stream, asked in groups]
@@ -79,7 +81,7 @@ def post_turn(store: Store, groups: Sequence[Group]) -> PostedTurn:
     """Ask for every stream's lock; `Busy` when something else has to be waited for or done first."""
     held = hold(groups)
     try:
-        connection = None if any(replica.sweep_is_due for replica in held) else store.begin_posted()
+        connection = None if any(replica.sweep_is_due for replica in held) else store.begin_pipeline()
         if connection is None:
             raise Busy
     except BaseException:
@@ -102,6 +104,6 @@ def _known(replica: Replica, operations: Sequence[Operation]) -> StreamRow | Non
     return replica.ahead()
 
 
-def _locking(connection: Posted, replica: Replica, operations: Sequence[Operation]) -> Locking:
+def _locking(connection: PostgresPipeline, replica: Replica, operations: Sequence[Operation]) -> Locking:
     rounds = replica.unknown_tickets(rounds_of(operations))
     return Locking(connection, replica.row.id, rounds, names_of(operations), at_once=True)

@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from duelwise.errors import Damaged, DuelwiseError, ReadOnly
 from duelwise.storage import SnapshotRow, Store, StreamRow, TicketRow, Writer
-from duelwise.storage.rows import BEGINNING, Place
+from duelwise.storage.rows import BEGINNING, TicketPlace
 from duelwise.stream.background import Background
 from duelwise.stream.choosing import Chooser
 from duelwise.stream.deciding import Batch
@@ -62,8 +62,8 @@ class Replica:
         self._joined: Batch | None = None
         self._recent: dict[int, TicketRow] = {}  # tickets as they are in the log that is folded here
         self._next_sweep = clock()
-        self._imputed_to: Place = BEGINNING  # how far a sweep has come that is not over
-        self._closed_to: Place = BEGINNING
+        self._imputed_to: TicketPlace = BEGINNING  # how far a sweep has come that is not over
+        self._closed_to: TicketPlace = BEGINNING
         self._others_wrote = time.monotonic()  # perhaps
         self._refreshed = time.monotonic()
         self.folded: Folded = self._open()
@@ -234,7 +234,7 @@ class Replica:
             return
         clock = self.clock()
         waited = self.settings.context_ttl_seconds
-        imputed_to: Place | None = None
+        imputed_to: TicketPlace | None = None
         if waited > 0 and self.folded.ledger.counts["voted"]:
             imputed_to = batch.impute(
                 asked_before=self.now() - waited, after=self._imputed_to, limit=SWEEP_MOST

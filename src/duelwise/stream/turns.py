@@ -22,7 +22,7 @@ from collections.abc import Generator, Sequence
 
 from duelwise.errors import DuelwiseError
 from duelwise.storage import Store, Writer, told_plainly
-from duelwise.storage.quick import Quick
+from duelwise.storage.sqlite_connection import SqliteConnection
 from duelwise.storage.writer import flush_all
 from duelwise.stream.decision_stream import DecisionStream
 from duelwise.stream.operations import Answer, Operation
@@ -40,7 +40,7 @@ class Turn:
     """Requests that are decided, and not yet committed. When a step raises, nothing is recorded, and the
     turn is over."""
 
-    def __init__(self, connection: Quick, *, is_locked: bool) -> None:
+    def __init__(self, connection: SqliteConnection, *, is_locked: bool) -> None:
         self._connection, self._is_locked = connection, is_locked
         self._joined: list[Joined] = []
         self._answers: list[Answers] = []
@@ -90,9 +90,9 @@ class Turn:
 def begin_turn(store: Store, groups: Sequence[Group], *, ahead: bool = False) -> Turn:
     """Decide each group; `Busy` when that would mean to wait."""
     held = hold(groups)
-    connection: Quick | None = None
+    connection: SqliteConnection | None = None
     try:
-        connection = store.quick()
+        connection = store.sqlite_connection()
         if connection.is_in_use or (not ahead and not connection.begin()):
             connection = None
             raise Busy
@@ -106,7 +106,7 @@ def begin_turn(store: Store, groups: Sequence[Group], *, ahead: bool = False) ->
         raise
 
 
-def _roll_back(connection: Quick | None, held: Sequence[Replica]) -> None:
+def _roll_back(connection: SqliteConnection | None, held: Sequence[Replica]) -> None:
     try:
         if connection is not None:
             connection.rollback()

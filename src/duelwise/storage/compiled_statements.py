@@ -23,13 +23,13 @@ from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from duelwise.storage.arrays import Kind, bound_in, by_columns, each_of, written
-from duelwise.storage.quick import Quick, Row
+from duelwise.storage.postgres_arrays import Kind, bound_in, by_columns, each_of, written
+from duelwise.storage.sqlite_connection import Row, SqliteConnection
 
 if TYPE_CHECKING:  # its driver is not needed for SQLite
-    from duelwise.storage.posted import Posted
+    from duelwise.storage.postgres_pipeline import PostgresPipeline
 
-Sender = Union[Connection, Quick, "Posted"]
+Sender = Union[Connection, SqliteConnection, "PostgresPipeline"]
 """What a statement can be sent by."""
 Columns = Sequence[sa.Column[Any]]
 Kinds = Mapping[str, Kind]
@@ -39,7 +39,7 @@ MOST_ROWS = 256  # of one statement; databases limit its values to some 32,000
 FEW_ROWS = 64  # up to so many each number has a text of its own, which the driver keeps prepared
 
 
-class Prepared:
+class CompiledStatement:
     """A statement whose text goes to the driver as it is, with values in the order of `names`."""
 
     def __init__(self, statement: ClauseElement, names: Sequence[str]) -> None:
@@ -76,8 +76,8 @@ class ForEach:
         self, statement: Callable[[Mapping[str, sa.ColumnElement[Any]]], ClauseElement], kinds: Kinds
     ) -> None:
         single = {name: sa.bindparam(name, type_=kind) for name, kind in kinds.items()}
-        self._single = Prepared(statement(single), list(kinds))
-        self._all = Prepared(statement(dict(each_of(kinds).c.items())), bound_in(kinds))
+        self._single = CompiledStatement(statement(single), list(kinds))
+        self._all = CompiledStatement(statement(dict(each_of(kinds).c.items())), bound_in(kinds))
         self._kinds = kinds
 
     def execute(self, connection: Sender, rows: Sequence[Row]) -> None:
@@ -93,7 +93,7 @@ class ByKeys:
 
     def __init__(self, columns: Columns, stream: sa.Column[int], key: sa.Column[Any]) -> None:
         self._columns, self._stream, self._key = columns, stream, key
-        self._in_postgresql = Prepared(self._one_by_one(), ["keys", "of_stream"])
+        self._in_postgresql = CompiledStatement(self._one_by_one(), ["keys", "of_stream"])
         self._in_sqlite = OneOf(columns, key, stream)
 
     def rows(self, connection: Sender, stream_id: int, keys: Sequence[object]) -> list[Row]:
@@ -164,7 +164,7 @@ class ManyRows:
         self._texts: dict[tuple[str, int], str] = {}  # by dialect and number of rows
         self._kinds: Kinds = {column.name: column.type for column in table.columns}
         arrays = postgresql.insert(table).from_select(list(self._kinds), sa.select(each_of(self._kinds)))
-        self._all = Prepared(self._replacing(arrays) if replace else arrays, bound_in(self._kinds))
+        self._all = CompiledStatement(self._replacing(arrays) if replace else arrays, bound_in(self._kinds))
 
     def execute(self, connection: Sender, rows: Sequence[Row]) -> None:
         if not rows:
@@ -204,7 +204,7 @@ class ManyRows:
 
 def _takes_arrays(connection: Sender) -> bool:
     """PostgreSQL does, from who sends bytes as they are."""
-    return not isinstance(connection, Connection | Quick)
+    return not isinstance(connection, Connection | SqliteConnection)
 
 
 def _send(connection: Sender, text: str, values: Row) -> DBAPICursor:

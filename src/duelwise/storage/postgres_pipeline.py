@@ -5,9 +5,9 @@ loop has it then: handing it to and fro costs more than the transaction. So stat
 the connection here (libpq's pipeline), and their answers are taken when the socket has them. Each text is
 prepared once.
 
-    posted.send(text, values)        # as many as there are
-    posted.post()                    # the server may answer
-    while not posted.receive():      # whenever the socket can be read, or written to
+    pipeline.send(text, values)      # as many as there are
+    pipeline.post()                  # the server may answer
+    while not pipeline.receive():    # whenever the socket can be read, or written to
         ...
 """
 
@@ -27,8 +27,8 @@ from psycopg.pq.abc import PGconn, PGresult
 from sqlalchemy.engine import Engine
 from sqlalchemy.exc import DBAPIError
 
-from duelwise.storage.patience import PatientConnection
-from duelwise.storage.quick import Row
+from duelwise.storage.postgres_timeouts import PatientConnection
+from duelwise.storage.sqlite_connection import Row
 
 _SETTINGS = (
     # A plan is made once, and a table may be empty then: it must be one that is right for a long log.
@@ -41,17 +41,17 @@ _SETTINGS = (
 _FINE = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 
 
-class Reply:
+class PendingRows:
     """The rows of a statement, once they are here."""
 
-    def __init__(self, posted: Posted) -> None:
-        self._posted = posted
+    def __init__(self, pipeline: PostgresPipeline) -> None:
+        self._pipeline = pipeline
         self.rows: list[Row] | None = None
 
     def fetchall(self) -> list[Row]:
         """Who cannot do without them waits for them."""
         if self.rows is None:
-            self._posted.wait()
+            self._pipeline.wait()
         assert self.rows is not None
         return self.rows
 
@@ -63,7 +63,7 @@ class _Preparing:
         self.text, self.name = text, name
 
 
-class Posted:
+class PostgresPipeline:
     """One caller's from `begin` until it is released; errors are those that Core would raise.
 
     The first error of what was posted is raised when the last answer has come. `is_lost` tells that the
@@ -86,7 +86,8 @@ class Posted:
         self._wire.enter_pipeline_mode()
         self._names: dict[str, bytes] = {}  # of prepared texts
         self._named = 0
-        self._due: deque[Reply | _Preparing | None] = deque()  # answers to come, in order; None ends a post
+        # Answers to come, in order; None ends a post.
+        self._due: deque[PendingRows | _Preparing | None] = deque()
         self._error: Error | None = None
         self._is_taken = False
         self.is_lost = False
@@ -118,7 +119,7 @@ class Posted:
     def fileno(self) -> int:
         return self._wire.socket
 
-    def send(self, text: str, values: Row = ()) -> Reply:
+    def send(self, text: str, values: Row = ()) -> PendingRows:
         """Queue a statement for the server."""
         try:
             name = self._names.get(text) or self._prepared(text)
@@ -128,7 +129,7 @@ class Posted:
             )
         except Error as error:
             self._lose(error)
-        reply = Reply(self)
+        reply = PendingRows(self)
         self._due.append(reply)
         return reply
 
@@ -198,7 +199,7 @@ class Posted:
             return
         due = self._due.popleft()
         if result.status in _FINE:
-            if isinstance(due, Reply):
+            if isinstance(due, PendingRows):
                 due.rows = self._rows(result)
             return
         if isinstance(due, _Preparing):

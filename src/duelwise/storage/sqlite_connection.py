@@ -16,7 +16,7 @@ from duelwise.storage.database import is_lock_timeout
 Row = tuple[object, ...]
 
 
-class Quick:
+class SqliteConnection:
     """The caller's from `begin` until commit or rollback; errors are those that Core would raise."""
 
     def __init__(self, engine: Engine) -> None:
