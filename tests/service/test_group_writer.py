@@ -193,7 +193,9 @@ class FailingTurn:
 
 @pytest.mark.parametrize("durable", [False, True])
 def test_a_turn_that_fails_fails_every_stream_in_it(durable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_writer, "begin_turn", lambda store, work, ahead: FailingTurn(durable=durable))
+    monkeypatch.setattr(
+        group_writer, "begin_sqlite_turn", lambda store, work, ahead: FailingTurn(durable=durable)
+    )
 
     async def main() -> list[Outcomes | BaseException]:
         with ThreadPoolExecutor(1) as pool:
@@ -233,7 +235,7 @@ def test_a_file_that_is_not_free_is_tried_again_and_then_left_to_a_thread(
     tries: int, ticket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turn = WaitingTurn(tries=tries)
-    monkeypatch.setattr(group_writer, "begin_turn", lambda store, work, ahead: turn if ahead else None)
+    monkeypatch.setattr(group_writer, "begin_sqlite_turn", lambda store, work, ahead: turn if ahead else None)
     monkeypatch.setattr(group_writer, "LONGEST_TURN", 0.05 if tries > 5 else 10.0)
     stream = FakeStream()
     stream.go.set()

@@ -80,7 +80,7 @@ class Server:
     def __init__(self, loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
         self.loop, self.sizes = loop, list[int]()
         self._then: postgres_writer.Then | None = None
-        monkeypatch.setattr(postgres_writer, "post_turn", self._post)
+        monkeypatch.setattr(postgres_writer, "begin_postgres_turn", self._post)
         monkeypatch.setattr(postgres_writer, "wait_for", self._wait_for)
         monkeypatch.setattr(asyncio, "get_running_loop", lambda: loop)
         self.machine = Machine()

@@ -13,8 +13,8 @@ from duelwise.learning.gathered_offers import NUMBERS, ROOM
 from duelwise.storage import unpack
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.choosing import Chooser
-from duelwise.stream.folded import KEPT_FROM, Folded
 from duelwise.stream.operations import Answer, Ask, Duel, Observe, Operation, Receipt, Tell
+from duelwise.stream.stream_state import KEPT_FROM, StreamState
 from duelwise.types import Array
 
 RANGES = {"a": (-2.0, 2.0), "b": (-1.0, 1.0), "c": (0.0, 3.0), "late": (-1.0, 1.0)}
@@ -71,14 +71,14 @@ def without_tag(answer: object) -> object:
 @pytest.mark.parametrize("name", SETTINGS)
 def test_together_is_as_one_by_one(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings, served = settings_of(SETTINGS[name]), list[int]()
-    choose_and_serve = Folded.choose_and_serve
+    choose_and_serve = StreamState.choose_and_serve
 
-    def counted(folded: Folded, offered: Any, *given: Any) -> Any:
+    def counted(folded: StreamState, offered: Any, *given: Any) -> Any:
         found = choose_and_serve(folded, offered, *given)
         served.append(len(found[0]))
         return found
 
-    monkeypatch.setattr(Folded, "choose_and_serve", counted)
+    monkeypatch.setattr(StreamState, "choose_and_serve", counted)
     together, state = lived(f"sqlite:///{tmp_path}/together.db", settings)
     assert sum(served) == 8 * 21  # the ask that stands alone too
     monkeypatch.setattr(Chooser, "can_choose_together", lambda *_: False)
@@ -162,11 +162,11 @@ def test_a_group_that_fails_half_way_leaves_no_trace(tmp_path: Path, monkeypatch
         stream.commit(asks(rng, 4))
         before = unpack(stream.replica.folded.snapshot().payload)[1]
 
-        def fail(_self: Folded, _events: object) -> None:
+        def fail(_self: StreamState, _events: object) -> None:
             raise OSError("no more")
 
         with monkeypatch.context() as patched:
-            patched.setattr(Folded, "take_served", fail)
+            patched.setattr(StreamState, "take_served", fail)
             with pytest.raises(OSError, match="no more"):
                 stream.commit(asks(rng, 4))
         stream.report()

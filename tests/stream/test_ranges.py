@@ -24,7 +24,7 @@ LEARNING = replace(SETTINGS, ranges={})
 
 
 @pytest.fixture(autouse=True)
-def sqlite_connection(monkeypatch: pytest.MonkeyPatch):
+def quick(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(database, "_SQLITE_PRAGMAS", ("PRAGMA journal_mode = WAL",))
 
 

@@ -18,7 +18,7 @@ from duelwise.storage import Store
 from duelwise.stream import DecisionStream
 from duelwise.stream.group_commit import MOST_AT_ONCE
 from duelwise.stream.operations import Answer, Ask, Operation
-from duelwise.stream.turns import Busy, Turn, begin_turn
+from duelwise.stream.sqlite_turns import Busy, SqliteTurn, begin_sqlite_turn
 
 log = logging.getLogger("duelwise.service")
 
@@ -193,7 +193,9 @@ class TurnWriter(ThreadWriter):
         self._store, self._is_alone = store, is_alone
         self._seconds = QUICK_COMMIT  # that a commit takes, of late; the first is left to the thread
         # One thread that waits for work: a pool would look for one each time, and wake another.
-        self._turns: SimpleQueue[tuple[Turn, list[Group], asyncio.AbstractEventLoop] | None] = SimpleQueue()
+        self._turns: SimpleQueue[tuple[SqliteTurn, list[Group], asyncio.AbstractEventLoop] | None] = (
+            SimpleQueue()
+        )
         self._committer = threading.Thread(target=self._commit_for_ever, name="duelwise commits", daemon=True)
         self._committer.start()
 
@@ -205,13 +207,15 @@ class TurnWriter(ThreadWriter):
     def _start(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
         work = [(group.queue.stream, group.operations) for group in groups]
         try:
-            turn = begin_turn(self._store, work, ahead=not self._is_alone)
+            turn = begin_sqlite_turn(self._store, work, ahead=not self._is_alone)
         except Exception:  # whatever it is, each stream by itself will say it, or wait for it
             super()._start(groups, loop)
         else:
             self._lock(turn, groups, loop, loop.time() + LONGEST_TURN)
 
-    def _lock(self, turn: Turn, groups: list[Group], loop: asyncio.AbstractEventLoop, until: float) -> None:
+    def _lock(
+        self, turn: SqliteTurn, groups: list[Group], loop: asyncio.AbstractEventLoop, until: float
+    ) -> None:
         try:
             if not turn.lock():
                 if loop.time() < until:
@@ -232,8 +236,9 @@ class TurnWriter(ThreadWriter):
             self._commit(*given, given[-1].call_soon_threadsafe)
 
     def _commit(
-        self, turn: Turn, groups: list[Group], loop: asyncio.AbstractEventLoop, then: Callable[..., object]
-    ) -> None:
+        self, turn: SqliteTurn, groups: list[Group], loop: asyncio.AbstractEventLoop,
+        then: Callable[..., object],
+    ) -> None:  # fmt: skip
         """Wait for the disk; `then` calls what follows on the event loop."""
         began = time.perf_counter()
         try:
@@ -244,7 +249,7 @@ class TurnWriter(ThreadWriter):
         self._seconds += (time.perf_counter() - began - self._seconds) / REMEMBERED_COMMITS
         then(self._learn, turn, groups, loop)
 
-    def _learn(self, turn: Turn, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
+    def _learn(self, turn: SqliteTurn, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
         outcomes: Sequence[Outcomes | Exception]
         try:
             outcomes = turn.finish()

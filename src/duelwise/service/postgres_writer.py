@@ -11,7 +11,7 @@ from duelwise.service.cores import Cores
 from duelwise.service.group_writer import Group, GroupWriter, Outcomes, StreamQueue, committed
 from duelwise.storage import Store, told_plainly
 from duelwise.storage.postgres_pipeline import PostgresPipeline
-from duelwise.stream.posted_turns import PostedTurn, post_turn
+from duelwise.stream.postgres_turns import PostgresTurn, begin_postgres_turn
 
 LONGEST_PAUSE = 0.005  # seconds
 NOT_PAUSING = 16  # groups after one for which too few came
@@ -77,7 +77,9 @@ class PostgresWriter(GroupWriter):
     def _start(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
         self._pause, self._began = None, loop.time()
         try:
-            turn = post_turn(self._store, [(group.queue.stream, group.operations) for group in groups])
+            turn = begin_postgres_turn(
+                self._store, [(group.queue.stream, group.operations) for group in groups]
+            )
         except Exception:  # whatever it is, each stream by itself will say it, or wait for it
             self._by_threads(groups, loop)
         else:
@@ -88,8 +90,9 @@ class PostgresWriter(GroupWriter):
                 then(None)
 
     def _decide(
-        self, turn: PostedTurn, groups: list[Group], loop: asyncio.AbstractEventLoop, error: Exception | None
-    ) -> None:
+        self, turn: PostgresTurn, groups: list[Group], loop: asyncio.AbstractEventLoop,
+        error: Exception | None,
+    ) -> None:  # fmt: skip
         try:
             if error is not None:
                 raise error
@@ -101,8 +104,9 @@ class PostgresWriter(GroupWriter):
             wait_for(turn.connection, loop, partial(self._learn, turn, groups, loop))
 
     def _learn(
-        self, turn: PostedTurn, groups: list[Group], loop: asyncio.AbstractEventLoop, error: Exception | None
-    ) -> None:
+        self, turn: PostgresTurn, groups: list[Group], loop: asyncio.AbstractEventLoop,
+        error: Exception | None,
+    ) -> None:  # fmt: skip
         outcomes: Sequence[Outcomes | Exception]
         if error is not None:
             turn.give_up()

@@ -13,10 +13,10 @@ from duelwise.stream import tickets
 from duelwise.stream.candidates import CandidateSet, check_name, read_candidates, read_features
 from duelwise.stream.choosing import Choice, Chooser
 from duelwise.stream.events import Asked, Told
-from duelwise.stream.folded import KEPT_FROM
 from duelwise.stream.lifecycle import outcome_of
 from duelwise.stream.operations import MOST_VOTES, Answer, Ask, Duel, FromCatalogue, Import, Receipt
 from duelwise.stream.repeating import check_repeated, digest_of, duel_of
+from duelwise.stream.stream_state import KEPT_FROM
 from duelwise.stream.transaction import Transaction, receipt_of, taken
 from duelwise.types import Array, IntArray
 

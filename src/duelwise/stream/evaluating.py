@@ -14,12 +14,12 @@ from duelwise.answers.scoring import Estimate, Score, log_losses, mean_of, score
 from duelwise.errors import InvalidInput, check_known
 from duelwise.learning.recipes import STREAM_RECIPES
 from duelwise.randomness import generator
+from duelwise.stream.derive import derived_events
 from duelwise.stream.events import Asked, Recorded, Told
-from duelwise.stream.folded import Folded
 from duelwise.stream.logs import Log, RecordedLog
 from duelwise.stream.prequential import Walked, held_out, walk
-from duelwise.stream.reliving import relive
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.stream_state import StreamState
 from duelwise.types import Array, IntArray
 
 COIN = math.log(2.0)  # the log-loss of a coin
@@ -95,7 +95,7 @@ def evaluate(
     offline: Array | None = None
     for name in names:
         own = with_recipe(settings, name)
-        lived = RecordedLog(relive(Folded(own), old))
+        lived = RecordedLog(derived_events(StreamState(own), old))
         walked = walk(own, lived, offers, posterior=first is None)
         if not len(walked.outcome):
             raise InvalidInput("The log holds no vote that counts. Expected some: let people vote first.")

@@ -14,9 +14,9 @@ from duelwise.stream.catalogue import Catalogue
 from duelwise.stream.encoding import Encoder
 from duelwise.stream.gold import Gold, check_gold
 from duelwise.stream.operations import FromCatalogue
-from duelwise.stream.rating import Rater, raters_of
 from duelwise.stream.replica import Replica
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.source_ratings import Rater, raters_of
 from duelwise.stream.vote_table import VoteTable, read_votes
 from duelwise.types import IntArray
 
@@ -33,7 +33,7 @@ class StreamAnswers:
             replica.refresh()
             folded = replica.folded
             return Sight(
-                self.settings, folded.believing.posterior(), folded.catalogue, folded.encoder,
+                self.settings, folded.belief.posterior(), folded.catalogue, folded.encoder,
                 folded.predict, int(folded.learner.pending.out[0]),
             )  # fmt: skip
 

@@ -10,8 +10,8 @@ from duelwise.storage import OPEN_STATES, EventRow, TicketRow, Writer
 from duelwise.stream import events, tickets
 from duelwise.stream.candidates import is_name
 from duelwise.stream.events import Asked, Event, Recorded, encode, kind_of
-from duelwise.stream.folded import Folded
 from duelwise.stream.operations import Answer, Ask, Import, Operation, Receipt
+from duelwise.stream.stream_state import StreamState
 
 T = TypeVar("T")
 
@@ -19,7 +19,9 @@ T = TypeVar("T")
 class Transaction:
     """Tickets looked up and moved on, events appended; all or nothing of it becomes durable."""
 
-    def __init__(self, writer: Writer, folded: Folded, *, at: float, recent: Mapping[int, TicketRow]) -> None:
+    def __init__(
+        self, writer: Writer, folded: StreamState, *, at: float, recent: Mapping[int, TicketRow]
+    ) -> None:
         self.writer, self.folded, self.at, self._recent = writer, folded, at, recent
         self.settings = folded.settings
         self.now: float = folded.ledger.time.now(at)

@@ -19,13 +19,13 @@ from typing import NamedTuple, NoReturn, cast
 from duelwise.errors import Conflict, InvalidInput, check_known
 from duelwise.storage import JSON, Store, Writer
 from duelwise.stream.candidates import check_name, check_stream_name
+from duelwise.stream.derive import Change, derived_events, same
 from duelwise.stream.events import Asked, Event, Recorded, encode, from_json, kind_of, to_json
-from duelwise.stream.folded import Folded
 from duelwise.stream.folding import fold
 from duelwise.stream.history import History
 from duelwise.stream.logs import RecordedLog, StoredLog
-from duelwise.stream.reliving import Change, relive, same
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.stream_state import StreamState
 from duelwise.stream.tickets import write
 from duelwise.stream_fields import EDITION
 
@@ -43,7 +43,7 @@ class ExportedLog(NamedTuple):
     settings: StreamSettings
     log: RecordedLog
 
-    def fold(self) -> Folded:
+    def fold(self) -> StreamState:
         """The state that the log leads to."""
         return fold(self.settings, self.log, upto=self.log.head)
 
@@ -224,7 +224,7 @@ def derive(
     """
     log = exported.log
     old = list(log.events(after=0, upto=log.head))
-    new = relive(Folded(settings), old, features=features, context=context)
+    new = derived_events(StreamState(settings), old, features=features, context=context)
     _fill(store, name, exported.uid, settings, time.time(), new)
 
 

@@ -11,7 +11,7 @@ from duelwise.learning.core.state import under
 from duelwise.types import Array, IntArray, Snapshot
 
 
-class Believing:
+class StreamBelief:
     """The posterior of a stream, and how well it foresaw the votes. Every vote counts alike, unclipped."""
 
     def __init__(self, dim: int) -> None:

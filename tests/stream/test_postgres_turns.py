@@ -15,9 +15,9 @@ from duelwise.storage.postgres_pipeline import PostgresPipeline
 from duelwise.stream import Ask, DecisionStream, Duel, Observe, Receipt, Tell, replica
 from duelwise.stream.erasing import erase_source
 from duelwise.stream.operations import Answer, Operation
-from duelwise.stream.posted_turns import PostedTurn, post_turn
+from duelwise.stream.postgres_turns import PostgresTurn, begin_postgres_turn
 from duelwise.stream.replica import SWEEP_SECONDS
-from duelwise.stream.turns import Busy
+from duelwise.stream.sqlite_turns import Busy
 
 pytestmark = pytest.mark.long
 
@@ -53,7 +53,7 @@ def _arrived(pipeline: PostgresPipeline) -> None:
         select.select([pipeline], [pipeline] if pipeline.is_unsent else [], [], 10)
 
 
-def _taken(turn: PostedTurn) -> list[list[Answer]]:
+def _taken(turn: PostgresTurn) -> list[list[Answer]]:
     if turn.asks:
         _arrived(turn.connection)
     turn.decide()
@@ -75,7 +75,7 @@ def _duel(stream: DecisionStream, rng: np.random.Generator) -> Duel:
 def test_a_turn_is_one_commit_for_all(
     store: Store, streams: list[DecisionStream], rng: np.random.Generator
 ) -> None:
-    turn = post_turn(store, [(stream, [Ask(candidates(rng))] * 2) for stream in streams])
+    turn = begin_postgres_turn(store, [(stream, [Ask(candidates(rng))] * 2) for stream in streams])
     _arrived(turn.connection)
     assert [store.stream(stream.name).head for stream in streams] == [1, 1]
     turn.decide()
@@ -99,7 +99,7 @@ def test_a_stream_lives_in_turns_as_it_does_with_threads(
             operations: list[Operation] = [*told, *seen]
             operations += [Ask(offer, event_id=f"{step} {k}") for k, offer in enumerate(offers)]
             if step > 0 and place == 1:
-                ((*answers,),) = _taken(post_turn(store, [(stream, operations)]))
+                ((*answers,),) = _taken(begin_postgres_turn(store, [(stream, operations)]))
             else:
                 answers = [_fine(one) for one in stream.commit(operations)]
             waiting[place] = [answer.ticket for answer in answers if isinstance(answer, Duel)]
@@ -116,8 +116,8 @@ def test_a_name_that_was_heard_before_gets_the_same_duel(
     store: Store, streams: list[DecisionStream], rng: np.random.Generator
 ) -> None:
     ask = Ask(candidates(rng), event_id='a "name", {with} \\marks')
-    ((first, again),) = _taken(post_turn(store, [(streams[0], [ask, ask])]))
-    ((later,),) = _taken(post_turn(store, [(streams[0], [ask])]))
+    ((first, again),) = _taken(begin_postgres_turn(store, [(streams[0], [ask, ask])]))
+    ((later,),) = _taken(begin_postgres_turn(store, [(streams[0], [ask])]))
     assert isinstance(first, Duel)
     assert isinstance(again, Duel)
     assert isinstance(later, Duel)
@@ -129,15 +129,15 @@ def test_who_would_have_to_wait_is_told_so_and_leaves_no_trace(
     store: Store, streams: list[DecisionStream], clock: Clock, rng: np.random.Generator
 ) -> None:
     one, two = streams
-    turn = post_turn(store, [(one, [Ask(candidates(rng))])])
+    turn = begin_postgres_turn(store, [(one, [Ask(candidates(rng))])])
     with pytest.raises(Busy):  # there is one connection for this
-        post_turn(store, [(two, [Ask(candidates(rng))])])
+        begin_postgres_turn(store, [(two, [Ask(candidates(rng))])])
     _taken(turn)
     with two.replica.lock, pytest.raises(Busy):
-        post_turn(store, [(one, [Ask(candidates(rng))]), (two, [Ask(candidates(rng))])])
+        begin_postgres_turn(store, [(one, [Ask(candidates(rng))]), (two, [Ask(candidates(rng))])])
     clock.now += SWEEP_SECONDS
     with pytest.raises(Busy):  # overdue duels are looked for first
-        post_turn(store, [(one, [Ask(candidates(rng))])])
+        begin_postgres_turn(store, [(one, [Ask(candidates(rng))])])
     assert isinstance(two.commit([Ask(candidates(rng))])[0], Duel)
     assert (one.model_version, two.model_version) == (2, 2)
 
@@ -147,12 +147,12 @@ def test_a_lock_that_is_not_free_is_not_waited_for(
 ) -> None:
     one, two = streams
     with store.writing(two.replica.row.id):
-        turn = post_turn(store, [(stream, [Ask(candidates(rng))]) for stream in streams])
+        turn = begin_postgres_turn(store, [(stream, [Ask(candidates(rng))]) for stream in streams])
         with pytest.raises(DBAPIError, match="could not obtain lock"):
             _arrived(turn.connection)
         turn.give_up()
         assert isinstance(one.ask(candidates(rng)), Duel)
-    _taken(post_turn(store, [(two, [Ask(candidates(rng))])]))
+    _taken(begin_postgres_turn(store, [(two, [Ask(candidates(rng))])]))
     assert (one.model_version, two.model_version) == (2, 2)
 
 
@@ -162,7 +162,7 @@ def test_a_stream_that_another_process_has_lengthened_catches_up_first(
     one, _ = streams
     other = DecisionStream.open(store, one.name, clock=clock)
     other.ask(candidates(rng))
-    turn = post_turn(store, [(one, [Ask(candidates(rng))])])
+    turn = begin_postgres_turn(store, [(one, [Ask(candidates(rng))])])
     _arrived(turn.connection)
     with pytest.raises(Busy):
         turn.decide()
@@ -179,9 +179,9 @@ def test_a_part_of_a_context_that_needs_the_one_before_is_left_to_who_may_wait(
 ) -> None:
     one, _ = streams
     ticket = _duel(one, rng).ticket
-    _taken(post_turn(store, [(one, [Observe(ticket, {"y0": 1.0}, {})])]))
+    _taken(begin_postgres_turn(store, [(one, [Observe(ticket, {"y0": 1.0}, {})])]))
     rest = [Observe(ticket, {"y1": 1.0}, {"y0": 0.5, "y1": 0.0})]
-    turn = post_turn(store, [(one, rest)])
+    turn = begin_postgres_turn(store, [(one, rest)])
     _arrived(turn.connection)
     with pytest.raises(Busy):
         turn.decide()
@@ -197,7 +197,7 @@ def test_what_was_skipped_and_observed_at_once_is_looked_up_on_the_way(
     one, _ = streams
     ticket = _duel(one, rng).ticket
     operations: list[Operation] = [Tell(ticket, "skip"), Observe(ticket, [1.0, 0.0], [0.5, 0.0])]
-    ((told, observed),) = _taken(post_turn(store, [(one, operations)]))
+    ((told, observed),) = _taken(begin_postgres_turn(store, [(one, operations)]))
     assert isinstance(told, Receipt)
     assert isinstance(observed, Receipt)
     assert (told.state, observed.state) == ("skipped", "skipped")
@@ -207,7 +207,7 @@ def test_a_turn_that_fails_after_it_was_decided_leaves_the_state_of_the_log(
     store: Store, streams: list[DecisionStream], clock: Clock, rng: np.random.Generator
 ) -> None:
     one, _ = streams
-    turn = post_turn(store, [(one, [Ask(candidates(rng)), Ask(candidates(rng))])])
+    turn = begin_postgres_turn(store, [(one, [Ask(candidates(rng)), Ask(candidates(rng))])])
     _arrived(turn.connection)
     turn.connection.send("SELECT 1 / $1::INTEGER", (0,))
     turn.decide()
@@ -233,17 +233,17 @@ def test_what_is_known_is_not_asked_for(
 ) -> None:
     one, two = streams
     ticket = _duel(one, rng).ticket
-    turn = post_turn(
+    turn = begin_postgres_turn(
         store, [(one, [Tell(ticket, "left"), Ask(candidates(rng))]), (two, [Ask(candidates(rng))])]
     )
     assert not turn.asks
     _taken(turn)
     assert [store.stream(stream.name).head for stream in streams] == [4, 2]
-    turn = post_turn(store, [(one, [Ask(candidates(rng), event_id="heard before?")])])
+    turn = begin_postgres_turn(store, [(one, [Ask(candidates(rng), event_id="heard before?")])])
     assert turn.asks
     _taken(turn)
     one.replica._recent.clear()
-    turn = post_turn(store, [(one, [Tell(ticket, "left")])])
+    turn = begin_postgres_turn(store, [(one, [Tell(ticket, "left")])])
     assert turn.asks
     _taken(turn)
 
@@ -261,7 +261,7 @@ def test_what_was_decided_ahead_is_refused_when_the_stream_does_not_stand_as_it_
         erase_source(store, one.name, "ann")
     else:
         store.mark_damaged(one.replica.row.id, 1)
-    turn = post_turn(store, [(one, [Ask(candidates(rng))] * 3)])
+    turn = begin_postgres_turn(store, [(one, [Ask(candidates(rng))] * 3)])
     assert not turn.asks
     turn.decide()
     with pytest.raises(IntegrityError):
@@ -279,7 +279,7 @@ def test_what_was_decided_ahead_is_refused_when_the_stream_does_not_stand_as_it_
 
 
 def post_turn_asks(store: Store, stream: DecisionStream, rng: np.random.Generator) -> bool:
-    turn = post_turn(store, [(stream, [Ask(candidates(rng))])])
+    turn = begin_postgres_turn(store, [(stream, [Ask(candidates(rng))])])
     asks = turn.asks
     _taken(turn)
     return asks

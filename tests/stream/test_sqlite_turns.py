@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from duelwise.errors import Conflict
 from duelwise.storage import Store, Writer
 from duelwise.stream import Ask, DecisionStream, Duel, Receipt, Tell, replica
-from duelwise.stream.turns import Busy, begin_turn
+from duelwise.stream.sqlite_turns import Busy, begin_sqlite_turn
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def streams(store: Store) -> Iterator[list[DecisionStream]]:
 
 
 def test_a_turn_is_one_commit_for_all(store: Store, streams: list[DecisionStream], rng: Generator) -> None:
-    turn = begin_turn(store, [(stream, [Ask(candidates(rng))] * 2) for stream in streams])
+    turn = begin_sqlite_turn(store, [(stream, [Ask(candidates(rng))] * 2) for stream in streams])
     assert turn.lock()
     assert [store.stream(stream.name).head for stream in streams] == [0, 0]
     turn.commit()
@@ -41,14 +41,14 @@ def test_who_would_have_to_wait_is_told_so_and_leaves_no_trace(
     store: Store, streams: list[DecisionStream], rng: Generator
 ) -> None:
     one, two = streams
-    turn = begin_turn(store, [(one, [Ask(candidates(rng))])])
+    turn = begin_sqlite_turn(store, [(one, [Ask(candidates(rng))])])
     with pytest.raises(Busy):  # the file has one writer
-        begin_turn(store, [(two, [Ask(candidates(rng))])])
+        begin_sqlite_turn(store, [(two, [Ask(candidates(rng))])])
     assert turn.lock()
     turn.commit()
     turn.finish()
     with two.replica.lock, pytest.raises(Busy):
-        begin_turn(store, [(two, [Ask(candidates(rng))])])
+        begin_sqlite_turn(store, [(two, [Ask(candidates(rng))])])
     assert isinstance(two.commit([Ask(candidates(rng))])[0], Duel)
     assert (one.model_version, two.model_version) == (1, 1)
 
@@ -57,7 +57,7 @@ def test_a_turn_that_cannot_be_committed_records_nothing(
     store: Store, streams: list[DecisionStream], rng: Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, _ = streams
-    turn = begin_turn(store, [(one, [Ask(candidates(rng))])])
+    turn = begin_sqlite_turn(store, [(one, [Ask(candidates(rng))])])
     monkeypatch.setattr(turn._connection, "commit", lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         turn.commit()
@@ -70,7 +70,7 @@ def test_ahead_of_the_lock_others_may_write_to_the_file(
     store: Store, streams: list[DecisionStream], rng: Generator
 ) -> None:
     one, two = streams
-    turn = begin_turn(store, [(one, [Ask(candidates(rng))] * 3)], ahead=True)
+    turn = begin_sqlite_turn(store, [(one, [Ask(candidates(rng))] * 3)], ahead=True)
     assert isinstance(two.ask(candidates(rng)), Duel)
     with store.writing(two.replica.row.id):
         assert not turn.lock()
@@ -84,7 +84,7 @@ def test_what_was_decided_ahead_is_nothing_when_the_stream_has_moved_on(
     store: Store, streams: list[DecisionStream], clock: Clock, rng: Generator
 ) -> None:
     one, _ = streams
-    turn = begin_turn(store, [(one, [Ask(candidates(rng))] * 3)], ahead=True)
+    turn = begin_sqlite_turn(store, [(one, [Ask(candidates(rng))] * 3)], ahead=True)
     with DecisionStream.open(store, one.name, clock=clock) as other:
         other.ask(candidates(rng))
         with pytest.raises(IntegrityError):
@@ -101,7 +101,7 @@ def test_a_turn_can_be_given_up(
     store: Store, streams: list[DecisionStream], rng: Generator, ahead: bool
 ) -> None:
     one, _ = streams
-    begin_turn(store, [(one, [Ask(candidates(rng))] * 2)], ahead=ahead).give_up()
+    begin_sqlite_turn(store, [(one, [Ask(candidates(rng))] * 2)], ahead=ahead).give_up()
     assert isinstance(one.ask(candidates(rng)), Duel)
     assert store.stream(one.name).head == one.model_version == 1
 

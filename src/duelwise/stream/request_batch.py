@@ -18,10 +18,10 @@ from duelwise.stream import events, tickets
 from duelwise.stream.asking import Asking
 from duelwise.stream.choosing import Chooser
 from duelwise.stream.events import Event
-from duelwise.stream.folded import Folded
-from duelwise.stream.hearing import Hearing
+from duelwise.stream.feedback import Feedback
 from duelwise.stream.lifecycle import LATE_CONTEXT
 from duelwise.stream.operations import Answer, Ask, Observe, Operation, Retract, Tell
+from duelwise.stream.stream_state import StreamState
 from duelwise.stream.transaction import Transaction, taken
 
 
@@ -29,11 +29,11 @@ class Batch:
     """Requests decided inside one transaction."""
 
     def __init__(
-        self, writer: Writer, folded: Folded, chooser: Chooser, *, at: float,
+        self, writer: Writer, folded: StreamState, chooser: Chooser, *, at: float,
         recent: Mapping[int, TicketRow],
     ) -> None:  # fmt: skip
         self.transaction = Transaction(writer, folded, at=at, recent=recent)
-        self._asking, self._hearing = Asking(self.transaction, chooser), Hearing(self.transaction)
+        self._asking, self._feedback = Asking(self.transaction, chooser), Feedback(self.transaction)
 
     def decide(self, operations: Iterable[Operation]) -> list[Answer | DuelwiseError]:
         """One answer for each request, in order; a refused one leaves no trace."""
@@ -61,11 +61,11 @@ class Batch:
 
     def _decide(self, operation: Operation) -> Answer:
         if isinstance(operation, Observe):
-            return self._hearing.observe(operation)
+            return self._feedback.observe(operation)
         if isinstance(operation, Tell):
-            return self._hearing.tell(operation)
+            return self._feedback.tell(operation)
         if isinstance(operation, Retract):
-            return self._hearing.retract(operation)
+            return self._feedback.retract(operation)
         assert not isinstance(operation, Ask)  # they are decided together
         return self._asking.import_past(operation)
 
@@ -90,7 +90,7 @@ class Batch:
         for ticket in self.transaction.sound(found[:limit]):
             own = [vote for vote in tickets.votes_of(ticket) if vote.source == source]
             if own:
-                self._hearing.retract_votes(ticket, own, more=more)
+                self._feedback.retract_votes(ticket, own, more=more)
             count += len(own)
         return count, found[limit - 1].round if more else None
 
@@ -101,4 +101,4 @@ class Batch:
 
     def impute(self, *, asked_before: float, after: TicketPlace, limit: int) -> TicketPlace | None:
         """Learn from votes whose context did not come in time; returns as `expire` does."""
-        return self._hearing.impute_overdue(asked_before=asked_before, after=after, limit=limit)
+        return self._feedback.impute_overdue(asked_before=asked_before, after=after, limit=limit)

@@ -19,7 +19,7 @@ from duelwise.stream.evaluating import evaluate
 from duelwise.stream.events import SourcesWeighed
 from duelwise.stream.folding import fold
 from duelwise.stream.transfer import backup, derive, read_backup, restore
-from duelwise.stream.weighing import next_judgement
+from duelwise.stream.weighted_sources import next_judgement
 
 SETTINGS = StreamSettings(
     context_dim=2,

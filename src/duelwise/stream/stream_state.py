@@ -17,7 +17,6 @@ from duelwise.learning.scaling import Offer, Ranges, Ranging, ScaledLearner
 from duelwise.storage import SnapshotRow, pack, unpack
 from duelwise.storage.rows import EventColumns
 from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
-from duelwise.stream.believing import Believing
 from duelwise.stream.catalogue import Catalogue
 from duelwise.stream.columns import ODD, Columns, columns_of
 from duelwise.stream.events import (
@@ -43,6 +42,7 @@ from duelwise.stream.ledger import Ledger
 from duelwise.stream.logs import Log
 from duelwise.stream.open_duels import Heard, LearnedVote, OpenDuels
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.stream_belief import StreamBelief
 from duelwise.types import Array, Duel, IntArray
 
 RUN: IntArray = np.zeros(1, dtype=np.int64)  # a stream is one run
@@ -55,13 +55,13 @@ BYTES_PER_TICKET = 400  # of an open ticket in the ledger
 _STEPS = (Asked, Told, Observed, Imputed)  # events that are gathered
 
 
-class Folded:
+class StreamState:
     """The learner and the ledger after event `seq`."""
 
     def __init__(self, settings: StreamSettings, *, leaving_out: LeftOut = NOTHING_LEFT_OUT) -> None:
         self.settings, self._sides = settings, settings.sides
         self.inputs: ScaledLearner = settings.start_scaled()
-        self.believing = Believing(settings.model_dim)
+        self.belief = StreamBelief(settings.model_dim)
         self.duels = OpenDuels(settings)
         self.catalogue, self.encoder = Catalogue(settings), settings.encoder
         self.ledger = Ledger()
@@ -187,7 +187,7 @@ class Folded:
         self.duels.take_all(first, x, events)
         learned = self.inputs.fold(Gathered.of(events.kind, events.round, duels, events.y, events.outcome))
         self.ledger.learned_all(learned.round.tolist(), learned.weight.tolist())
-        self.believing.take(*self.duels.learn_all(learned.round))
+        self.belief.take(*self.duels.learn_all(learned.round))
         self.duels.keep(left, events)
         self.seq = events.rows.seq[-1]
 
@@ -349,14 +349,14 @@ class Folded:
         if self.on_learned is not None:
             self.on_learned(votes)
         elif votes:
-            self.believing.take(np.array([one.dz for one in votes]), np.array([one.outcome for one in votes]))
+            self.belief.take(np.array([one.dz for one in votes]), np.array([one.outcome for one in votes]))
 
     def snapshot(self) -> SnapshotRow:
         """The whole state as bytes."""
         fields, arrays = self.ledger.snapshot()
         state = arrays | {SHARE + k: v for k, v in self.inputs.snapshot().items()}
         heard, duels = self.duels.snapshot()
-        state |= self.believing.snapshot() | duels
+        state |= self.belief.snapshot() | duels
         fields |= self.left_out.snapshot() | heard
         return SnapshotRow(self.seq, pack(fields, state), FORMAT, ARITHMETIC)
 
@@ -369,7 +369,7 @@ class Folded:
         fields, arrays = unpack(snapshot.payload)
         self.ledger.restore(fields, arrays)
         self.inputs.restore(under(arrays, SHARE))
-        self.believing.restore(arrays)
+        self.belief.restore(arrays)
         self.duels.restore(fields, arrays)
         self.left_out = LeftOut.restored(fields)
         self._partly_known = partly_known(self.learner.pending)

@@ -16,7 +16,7 @@ from duelwise.stream.transaction import Transaction, receipt_of
 from duelwise.types import Array, BoolArray
 
 
-class Hearing:
+class Feedback:
     """Feedback in a transaction."""
 
     def __init__(self, record: Transaction) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 
 from duelwise.answers.trust import distrusted
 from duelwise.stream.events import SourcesWeighed
-from duelwise.stream.folded import Folded
 from duelwise.stream.logs import Log
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.stream_state import StreamState
 from duelwise.stream.vote_table import VoteTable, read_votes
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def next_judgement(votes: int) -> int:
     return int(votes * growth) + 1
 
 
-def is_due(folded: Folded) -> bool:
+def is_due(folded: StreamState) -> bool:
     """Whether sources are to be judged now."""
     heard = sum(folded.ledger.wins.values())
     return folded.settings.sources == "weighted" and heard >= next_judgement(folded.left_out.weighed_at)

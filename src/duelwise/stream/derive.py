@@ -18,9 +18,9 @@ from duelwise.stream.events import (
     Retracted,
     SourcesWeighed,
 )
-from duelwise.stream.folded import Folded
 from duelwise.stream.past_ranges import ranges_of_log
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.stream_state import StreamState
 from duelwise.types import Array
 
 Change = Callable[[Array], Array]
@@ -32,8 +32,8 @@ def same(values: Array) -> Array:
     return values
 
 
-def relive(
-    folded: Folded, old: Sequence[Recorded], *, features: Change = same, context: Change = same
+def derived_events(
+    folded: StreamState, old: Sequence[Recorded], *, features: Change = same, context: Change = same
 ) -> Iterator[Recorded]:
     """Each event as the new stream would have recorded it; retracted votes are retracted there too.
 
@@ -75,7 +75,7 @@ def relive(
             yield new
 
 
-def _asked_anew(asked: Asked, folded: Folded, features: Change, context: Change) -> Asked:
+def _asked_anew(asked: Asked, folded: StreamState, features: Change, context: Change) -> Asked:
     x = np.array(features(asked.x), dtype=np.float64)
     return asked._replace(
         x=x,

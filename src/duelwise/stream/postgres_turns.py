@@ -1,9 +1,9 @@
 """One transaction over several streams in PostgreSQL, in steps none of which waits for the server.
 
-    turn = post_turn(store, [(stream, operations), ...])    # asks for locks and tickets, where it has to
-    ...                                                     # until turn.connection has received them
-    turn.decide()                                           # sends what follows, and the commit
-    ...                                                     # until that is received too
+    turn = begin_postgres_turn(store, [(stream, operations), ...])  # asks for locks and tickets, if it has to
+    ...                                                             # until turn.connection has received them
+    turn.decide()                                                   # sends what follows, and the commit
+    ...                                                             # until that is received too
     answers = turn.finish()
 
 All steps are an event loop's, which serves others meanwhile. When a step raises, `give_up` ends the turn. No
@@ -22,11 +22,11 @@ from duelwise.storage.postgres_pipeline import PostgresPipeline
 from duelwise.storage.writer import Locking, flush_all
 from duelwise.stream.operations import Operation
 from duelwise.stream.replica import Joined, Replica
+from duelwise.stream.sqlite_turns import Answers, Busy, Group, finish, hold, let_go
 from duelwise.stream.transaction import names_of, rounds_of
-from duelwise.stream.turns import Answers, Busy, Group, finish, hold, let_go
 
 
-class PostedTurn:
+class PostgresTurn:
     """Requests whose streams are being locked, then decided, then committed."""
 
     def __init__(
@@ -77,7 +77,7 @@ class PostedTurn:
             let_go(self._held)
 
 
-def post_turn(store: Store, groups: Sequence[Group]) -> PostedTurn:
+def begin_postgres_turn(store: Store, groups: Sequence[Group]) -> PostgresTurn:
     """Ask for every stream's lock; `Busy` when something else has to be waited for or done first."""
     held = hold(groups)
     try:
@@ -88,7 +88,7 @@ def post_turn(store: Store, groups: Sequence[Group]) -> PostedTurn:
         let_go(held)
         raise
     try:
-        return PostedTurn(connection, groups, held)
+        return PostgresTurn(connection, groups, held)
     except BaseException:
         try:
             connection.roll_back()

@@ -4,10 +4,10 @@ A file has one writer at a time, so the requests of all its streams can share on
 loop takes the steps itself, and leaves a commit that waits for the disk to a thread: the
 interpreter then never has two threads that want it at once.
 
-    turn = begin_turn(store, [(stream, operations), ...])   # decide
-    while not turn.lock():                                  # another process writes: try again
+    turn = begin_sqlite_turn(store, [(stream, operations), ...])   # decide
+    while not turn.lock():                                         # another process writes: try again
         ...
-    turn.commit()                                           # or a thread does, if the disk is slow
+    turn.commit()                                                  # or a thread does, if the disk is slow
     answers = turn.finish()
 
 With `ahead`, the file is not locked before everything is decided: several processes, each with streams of its
@@ -36,7 +36,7 @@ class Busy(Exception):
     """Someone else is at the file or at a stream; `DecisionStream.commit` waits for them."""
 
 
-class Turn:
+class SqliteTurn:
     """Requests that are decided, and not yet committed. When a step raises, nothing is recorded, and the
     turn is over."""
 
@@ -87,7 +87,7 @@ class Turn:
             raise
 
 
-def begin_turn(store: Store, groups: Sequence[Group], *, ahead: bool = False) -> Turn:
+def begin_sqlite_turn(store: Store, groups: Sequence[Group], *, ahead: bool = False) -> SqliteTurn:
     """Decide each group; `Busy` when that would mean to wait."""
     held = hold(groups)
     connection: SqliteConnection | None = None
@@ -96,7 +96,7 @@ def begin_turn(store: Store, groups: Sequence[Group], *, ahead: bool = False) ->
         if connection.is_in_use or (not ahead and not connection.begin()):
             connection = None
             raise Busy
-        turn = Turn(connection, is_locked=not ahead)
+        turn = SqliteTurn(connection, is_locked=not ahead)
         writers = store.writers(connection, [replica.row.id for replica in held])
         for replica, writer, (_, operations) in zip(held, writers, groups, strict=True):
             turn.decide(replica, writer, operations)
