@@ -42,7 +42,7 @@ def _many_items(store: str, goal: str, runs: int) -> Iterator[Line]:
         stream.put_items([{"id": f"item {k}", "features": row} for k, row in enumerate(x.tolist())])
         for _ in range(VOTES):
             _vote(stream, stream.ask(x[rng.integers(ITEMS, size=10)]), rng)
-        matrix = stream.sight().posterior.covariance
+        matrix = stream.knowledge().posterior.covariance
         asked: list[Duel] = []
 
         def ask() -> None:
@@ -122,7 +122,7 @@ def _audited(stream: StreamAnswers, x: Array) -> Iterator[Line]:
     begun = time.perf_counter()
     votes = stream.votes()
     reading = time.perf_counter() - begun
-    prior, ids = stream.sight().posterior.prior_variance, [f"item {k}" for k in range(len(x))]
+    prior, ids = stream.knowledge().posterior.prior_variance, [f"item {k}" for k in range(len(x))]
     looking = seconds(lambda: audit(votes, prior, ids=ids, items=x))
     yield _line(f"audit of {AUDITED:,} votes", "", "≤ 5 s", [reading + looking], " s", [])
     yield _line("of it: looking at the votes", "", "", [looking], " s", [])

@@ -16,7 +16,7 @@ from duelwise.stream.operations import (
     Tell,
     Ticket,
 )
-from duelwise.stream.registry import Entry, StreamRegistry
+from duelwise.stream.registry import StreamEntry, StreamRegistry
 from duelwise.stream.report import Report
 from duelwise.stream.settings import StreamSettings
 from duelwise.stream_fields import SettingField, setting_fields
@@ -26,7 +26,6 @@ __all__ = [
     "Ask",
     "DecisionStream",
     "Duel",
-    "Entry",
     "FromCatalogue",
     "Import",
     "Observe",
@@ -36,6 +35,7 @@ __all__ = [
     "Retract",
     "SettingField",
     "Side",
+    "StreamEntry",
     "StreamRegistry",
     "StreamSettings",
     "Tell",

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from duelwise.answers.offline import offline_fit
-from duelwise.answers.scoring import Estimate, Score, log_losses, mean_of, score
+from duelwise.answers.scoring import MeanWithError, Score, log_losses, mean_of, score
 from duelwise.errors import InvalidInput, check_known
 from duelwise.learning.recipes import STREAM_RECIPES
 from duelwise.randomness import generator
@@ -52,15 +52,15 @@ class Folds:
         return fold
 
 
-class Line(NamedTuple):
+class EvaluationLine(NamedTuple):
     """One way to foresee votes."""
 
     name: str
     kind: Literal["recipe", "posterior", "offline"]
     prequential: Score | None  # each vote foreseen just before it was learned from
     held_out: Score | None  # each vote foreseen without the votes of its fold
-    beyond_offline: Estimate | None  # held-out log-loss less the offline fit's, vote by vote
-    favourite_wins: Estimate | None  # over another candidate drawn at random, where the log can tell
+    beyond_offline: MeanWithError | None  # held-out log-loss less the offline fit's, vote by vote
+    favourite_wins: MeanWithError | None  # over another candidate drawn at random, where the log can tell
 
 
 class Evaluation(NamedTuple):
@@ -69,7 +69,7 @@ class Evaluation(NamedTuple):
     votes: int
     sources: int
     folds: str | None
-    lines: tuple[Line, ...]
+    lines: tuple[EvaluationLine, ...]
     policy_value: str  # what can, or cannot, be said of other choices
 
     @property
@@ -90,7 +90,7 @@ def evaluate(
     names = list(dict.fromkeys(recipes)) or [settings.recipe]
     _check(names, folds)
     offers, policy_value = _offers(old)
-    lines: list[Line] = []
+    lines: list[EvaluationLine] = []
     first: Walked | None = None
     offline: Array | None = None
     for name in names:
@@ -114,7 +114,7 @@ def evaluate(
     assert first is not None
     if offline is not None:
         hindsight = score(offline, first.outcome, first.source)
-        lines.append(Line(OFFLINE, "offline", None, hindsight, None, None))
+        lines.append(EvaluationLine(OFFLINE, "offline", None, hindsight, None, None))
     return Evaluation(
         votes=len(first.outcome),
         sources=len({name for name in first.source if name is not None}),
@@ -135,13 +135,13 @@ def with_recipe(settings: StreamSettings, name: str) -> StreamSettings:
 def _line(
     name: str, kind: Literal["recipe", "posterior"], walked: Walked, before: Array, without: Array | None,
     offline: Array | None,
-) -> Line:  # fmt: skip
+) -> EvaluationLine:  # fmt: skip
     outcome, source = walked.outcome, walked.source
     beyond = None
     if without is not None and offline is not None:
         beyond = mean_of(log_losses(without, outcome) - log_losses(offline, outcome), source)
     known = not np.isnan(walked.favoured).any()
-    return Line(
+    return EvaluationLine(
         name=name,
         kind=kind,
         prequential=score(before, outcome, source),
