@@ -27,7 +27,7 @@ from benchmarks.processes import database, postgresql
 from benchmarks.timing import write_between_marks
 from duelwise.storage import Store, open_store
 from duelwise.stream import DecisionStream, StreamSettings
-from duelwise.stream.operations import Ask, Duel, Operation, Tell
+from duelwise.stream.operations import Ask, Decision, Operation, Tell
 from duelwise.stream.postgres_turns import begin_postgres_turn
 from duelwise.stream.replica import ALONE_SECONDS
 from duelwise.stream.sqlite_turns import Answers, Busy, begin_sqlite_turn
@@ -86,7 +86,7 @@ class Load:
             del shown[:asks]
             groups.append((stream, [*votes, *(Ask(x) for x in self._offers[:asks])]))
         for shown, answers in zip(self._shown, self._commit(self._store, groups), strict=False):
-            shown += [answer.ticket for answer in answers if isinstance(answer, Duel)]
+            shown += [answer.ticket for answer in answers if isinstance(answer, Decision)]
 
     def microseconds(self, streams: int, asks: int) -> float:
         began = time.process_time()

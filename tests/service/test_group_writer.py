@@ -12,6 +12,7 @@ from typing import cast
 import pytest
 
 from duelwise.errors import Conflict, Overloaded, StorageFailure
+from duelwise.receipts import Receipt
 from duelwise.service import group_writer
 from duelwise.service.group_writer import (
     Group,
@@ -25,7 +26,7 @@ from duelwise.service.group_writer import (
 )
 from duelwise.storage import Store
 from duelwise.stream import DecisionStream, StreamSettings
-from duelwise.stream.operations import Ask, Receipt, Retract, Tell
+from duelwise.stream.operations import Ask, Retract, Tell
 
 
 class FakeStream:

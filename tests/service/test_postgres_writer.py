@@ -16,7 +16,7 @@ from duelwise.service import postgres_writer
 from duelwise.service.group_writer import Outcomes, StreamQueue
 from duelwise.service.postgres_writer import PostgresWriter
 from duelwise.storage import Store, open_store
-from duelwise.stream import Ask, DecisionStream, Duel, StreamSettings
+from duelwise.stream import Ask, Decision, DecisionStream, StreamSettings
 
 pytestmark = pytest.mark.long
 
@@ -66,7 +66,7 @@ def by_threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def are_duels(outcomes: list[Outcomes]) -> bool:
-    return all(isinstance(one, Duel) for each in outcomes for one in each)
+    return all(isinstance(one, Decision) for each in outcomes for one in each)
 
 
 def test_streams_share_transactions_and_need_no_thread(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +92,9 @@ def test_more_than_one_transaction_takes_comes_in_order(
     async def test(writer: PostgresWriter, queues: list[StreamQueue]) -> None:
         queue, _ = queues
         answers = await asyncio.gather(*(queue.perform([Ask(OFFER)]) for _ in range(10)))
-        rounds = [int(one.ticket.split("-")[0]) for each in answers for one in each if isinstance(one, Duel)]
+        rounds = [
+            int(one.ticket.split("-")[0]) for each in answers for one in each if isinstance(one, Decision)
+        ]
         assert rounds == list(range(1, 11))
 
     run(store, test)

@@ -23,7 +23,7 @@ from duelwise.stream.leaving_out import left_out
 from duelwise.stream.ledger import WEIGHTS_KEPT, Ledger
 from duelwise.stream.log_time import DAY, HOUR, LogTime
 from duelwise.stream.logs import RecordedLog, StoredLog
-from duelwise.stream.operations import Ask, Duel, Tell
+from duelwise.stream.operations import Ask, Decision, Tell
 from duelwise.stream.stream_state import StreamState
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -91,7 +91,7 @@ def test_a_stored_log_folds_to_what_its_events_fold_to_one_by_one(kind: str, tmp
 def test_a_log_of_many_duels_that_want_several_votes_is_folded(tmp_path: Path) -> None:
     settings, x = StreamSettings(context_dim=2, votes_wanted=2), np.random.default_rng(0).random((400, 3, 2))
     with DecisionStream.create(f"sqlite:///{tmp_path}/many.db", "log", settings) as stream:
-        asked = [cast("Duel", duel) for duel in stream.run([Ask(each) for each in x])]
+        asked = [cast("Decision", duel) for duel in stream.run([Ask(each) for each in x])]
         for source in ("ann", "bob"):
             stream.run([Tell(duel.ticket, "left", source) for duel in asked])
         state = stream.report().counts

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from duelwise.errors import ReadOnly
 from duelwise.storage import Store, open_store
 from duelwise.storage.postgres_pipeline import PostgresPipeline
-from duelwise.stream import Ask, DecisionStream, Duel, Observe, Receipt, Tell, replica
+from duelwise.stream import Ask, Decision, DecisionStream, Observe, Receipt, Tell, replica
 from duelwise.stream.erasing import erase_source
 from duelwise.stream.operations import Answer, Operation
 from duelwise.stream.postgres_turns import PostgresTurn, begin_postgres_turn
@@ -62,13 +62,13 @@ def _taken(turn: PostgresTurn) -> list[list[Answer]]:
 
 
 def _fine(answer: object) -> Answer:
-    assert isinstance(answer, Duel | Receipt), answer
+    assert isinstance(answer, Decision | Receipt), answer
     return answer
 
 
-def _duel(stream: DecisionStream, rng: np.random.Generator) -> Duel:
+def _duel(stream: DecisionStream, rng: np.random.Generator) -> Decision:
     (duel,) = stream.commit([Ask(candidates(rng))])
-    assert isinstance(duel, Duel)
+    assert isinstance(duel, Decision)
     return duel
 
 
@@ -83,7 +83,7 @@ def test_a_turn_is_one_commit_for_all(
     answers = turn.finish()
     assert [stream.model_version for stream in streams] == [3, 3]
     assert [store.stream(stream.name).head for stream in streams] == [3, 3]
-    assert all(isinstance(answer, Duel) for each in answers for answer in each)
+    assert all(isinstance(answer, Decision) for each in answers for answer in each)
 
 
 def test_a_stream_lives_in_turns_as_it_does_with_threads(
@@ -102,7 +102,7 @@ def test_a_stream_lives_in_turns_as_it_does_with_threads(
                 ((*answers,),) = _taken(begin_postgres_turn(store, [(stream, operations)]))
             else:
                 answers = [_fine(one) for one in stream.commit(operations)]
-            waiting[place] = [answer.ticket for answer in answers if isinstance(answer, Duel)]
+            waiting[place] = [answer.ticket for answer in answers if isinstance(answer, Decision)]
     states = [stream.snapshot_state() for stream in pair]
     assert states[0] == states[1]
     for stream in pair:
@@ -118,9 +118,9 @@ def test_a_name_that_was_heard_before_gets_the_same_duel(
     ask = Ask(candidates(rng), event_id='a "name", {with} \\marks')
     ((first, again),) = _taken(begin_postgres_turn(store, [(streams[0], [ask, ask])]))
     ((later,),) = _taken(begin_postgres_turn(store, [(streams[0], [ask])]))
-    assert isinstance(first, Duel)
-    assert isinstance(again, Duel)
-    assert isinstance(later, Duel)
+    assert isinstance(first, Decision)
+    assert isinstance(again, Decision)
+    assert isinstance(later, Decision)
     assert first.ticket == again.ticket == later.ticket
     assert (first.repeated, again.repeated, later.repeated) == (False, True, True)
 
@@ -138,7 +138,7 @@ def test_who_would_have_to_wait_is_told_so_and_leaves_no_trace(
     clock.now += SWEEP_SECONDS
     with pytest.raises(Busy):  # overdue duels are looked for first
         begin_postgres_turn(store, [(one, [Ask(candidates(rng))])])
-    assert isinstance(two.commit([Ask(candidates(rng))])[0], Duel)
+    assert isinstance(two.commit([Ask(candidates(rng))])[0], Decision)
     assert (one.model_version, two.model_version) == (2, 2)
 
 
@@ -151,7 +151,7 @@ def test_a_lock_that_is_not_free_is_not_waited_for(
         with pytest.raises(DBAPIError, match="could not obtain lock"):
             _arrived(turn.connection)
         turn.give_up()
-        assert isinstance(one.ask(candidates(rng)), Duel)
+        assert isinstance(one.ask(candidates(rng)), Decision)
     _taken(begin_postgres_turn(store, [(two, [Ask(candidates(rng))])]))
     assert (one.model_version, two.model_version) == (2, 2)
 

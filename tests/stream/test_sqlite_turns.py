@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 
 from duelwise.errors import Conflict
 from duelwise.storage import Store, Writer
-from duelwise.stream import Ask, DecisionStream, Duel, Receipt, Tell, replica
+from duelwise.stream import Ask, Decision, DecisionStream, Receipt, Tell, replica
 from duelwise.stream.sqlite_turns import Busy, begin_sqlite_turn
 
 
@@ -27,10 +27,10 @@ def test_a_turn_is_one_commit_for_all(store: Store, streams: list[DecisionStream
     assert [store.stream(stream.name).head for stream in streams] == [0, 0]
     turn.commit()
     answers = turn.finish()
-    assert all(isinstance(answer, Duel) for each in answers for answer in each)
+    assert all(isinstance(answer, Decision) for each in answers for answer in each)
     assert [stream.model_version for stream in streams] == [2, 2]
     duel = answers[0][0]
-    assert isinstance(duel, Duel)
+    assert isinstance(duel, Decision)
     told = streams[0].commit([Tell(duel.ticket, "left")])
     assert isinstance(told[0], Receipt)
     assert told[0].state == "voted"
@@ -49,7 +49,7 @@ def test_who_would_have_to_wait_is_told_so_and_leaves_no_trace(
     turn.finish()
     with two.replica.lock, pytest.raises(Busy):
         begin_sqlite_turn(store, [(two, [Ask(candidates(rng))])])
-    assert isinstance(two.commit([Ask(candidates(rng))])[0], Duel)
+    assert isinstance(two.commit([Ask(candidates(rng))])[0], Decision)
     assert (one.model_version, two.model_version) == (1, 1)
 
 
@@ -62,7 +62,7 @@ def test_a_turn_that_cannot_be_committed_records_nothing(
     with pytest.raises(ZeroDivisionError):
         turn.commit()
     assert store.stream(one.name).head == 0
-    assert isinstance(one.ask(candidates(rng)), Duel)
+    assert isinstance(one.ask(candidates(rng)), Decision)
     assert (one.model_version, one.counts()["asked"]) == (1, 1)
 
 
@@ -71,7 +71,7 @@ def test_ahead_of_the_lock_others_may_write_to_the_file(
 ) -> None:
     one, two = streams
     turn = begin_sqlite_turn(store, [(one, [Ask(candidates(rng))] * 3)], ahead=True)
-    assert isinstance(two.ask(candidates(rng)), Duel)
+    assert isinstance(two.ask(candidates(rng)), Decision)
     with store.writing(two.replica.row.id):
         assert not turn.lock()
     assert turn.lock()
@@ -102,7 +102,7 @@ def test_a_turn_can_be_given_up(
 ) -> None:
     one, _ = streams
     begin_sqlite_turn(store, [(one, [Ask(candidates(rng))] * 2)], ahead=ahead).give_up()
-    assert isinstance(one.ask(candidates(rng)), Duel)
+    assert isinstance(one.ask(candidates(rng)), Decision)
     assert store.stream(one.name).head == one.model_version == 1
 
 

@@ -13,6 +13,7 @@ from msgspec import UNSET
 from msgspec.json import Decoder
 
 from duelwise.errors import DuelwiseError, InvalidInput, TooLarge
+from duelwise.receipts import Side
 from duelwise.service import schemas
 from duelwise.service.answer_routes import chosen_of
 from duelwise.service.decoding import LARGE, decode
@@ -23,7 +24,7 @@ from duelwise.service.service import Service
 from duelwise.service.settings import variable_of
 from duelwise.service.stream_routes import LOOK, WRITE
 from duelwise.stream.candidates import LONGEST_NAME, CandidateSet, read_candidates, read_partial
-from duelwise.stream.operations import Answer, Ask, Duel, Import, Observe, Operation, Retract, Side, Tell
+from duelwise.stream.operations import Answer, Ask, Decision, Import, Observe, Operation, Retract, Tell
 
 ASK_BODY = Decoder(schemas.AskBody)
 OBSERVE_BODY = Decoder(schemas.ObserveBody)
@@ -157,7 +158,7 @@ class DuelRoutes:
 
     def _count_clamped(self, call: Call, outcome: Answer | DuelwiseError) -> None:
         """What lay beyond a range is counted by feature and key."""
-        if isinstance(outcome, Duel) and outcome.clamped:
+        if isinstance(outcome, Decision) and outcome.clamped:
             self._service.metrics.clamped(call.name, outcome.clamped, call.caller)
 
     def _asked(self, _call: Call, body: schemas.AskBody, queue: StreamQueue) -> Ask:
@@ -261,7 +262,7 @@ def _side(side: Side) -> schemas.Side:
 
 
 def _answer(outcome: Answer) -> schemas.DuelAnswer | schemas.ReceiptAnswer:
-    if isinstance(outcome, Duel):
+    if isinstance(outcome, Decision):
         return schemas.DuelAnswer(
             outcome.ticket, _side(outcome.left), _side(outcome.right),
             outcome.model_version, outcome.probability, outcome.fallback, list(outcome.clamped),
@@ -273,7 +274,7 @@ def _result(outcome: Answer | DuelwiseError) -> object:
     if isinstance(outcome, DuelwiseError):
         said = problem(outcome)
         return schemas.ProblemResult(said["status"], said)
-    if isinstance(outcome, Duel):
+    if isinstance(outcome, Decision):
         return schemas.AskResult(
             201, outcome.ticket, _side(outcome.left), _side(outcome.right),
             outcome.model_version, outcome.probability, outcome.fallback, list(outcome.clamped),

@@ -88,7 +88,7 @@ KINDS: dict[type[Exception], Kind] = {
         409, "conflict", "The request contradicts what is recorded",
         "Nothing was changed. GET the ticket or the stream to see what is recorded.",
     ),
-    errors.Expired: Kind(
+    errors.DuelExpired: Kind(
         410, "expired", "The duel waited too long and was closed",
         "Nothing was changed. A longer vote_ttl_seconds keeps duels open longer.",
     ),

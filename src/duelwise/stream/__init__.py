@@ -1,18 +1,17 @@
 """DecisionStream: one durable live learner, a fold over its event log."""
 
+from duelwise.receipts import Receipt, Side
 from duelwise.stream.decision_stream import DecisionStream, register
 from duelwise.stream.lifecycle import Winner
 from duelwise.stream.operations import (
     Answer,
     Ask,
-    Duel,
+    Decision,
     FromCatalogue,
     Import,
     Observe,
     Operation,
-    Receipt,
     Retract,
-    Side,
     Tell,
     Ticket,
 )
@@ -24,8 +23,8 @@ from duelwise.stream_fields import SettingField, setting_fields
 __all__ = [
     "Answer",
     "Ask",
+    "Decision",
     "DecisionStream",
-    "Duel",
     "FromCatalogue",
     "Import",
     "Observe",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from duelwise.errors import Conflict
+from duelwise.receipts import Receipt
 from duelwise.storage import TicketRow
 from duelwise.storage.rows import TicketPlace
 from duelwise.stream import events, tickets
 from duelwise.stream.candidates import check_name, read_partial
 from duelwise.stream.events import Asked, Imputed, Observed, Retracted, Skipped, Told
 from duelwise.stream.lifecycle import LATE_CONTEXT, outcome_of
-from duelwise.stream.operations import Observe, Receipt, Retract, Tell
+from duelwise.stream.operations import Observe, Retract, Tell
 from duelwise.stream.transaction import Transaction, receipt_of
 from duelwise.types import Array, BoolArray
 

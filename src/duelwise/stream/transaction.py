@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from duelwise.errors import Conflict, Damaged, DuelwiseError, Expired, TicketDamaged
+from duelwise.errors import Conflict, Damaged, DuelExpired, DuelwiseError, TicketDamaged
+from duelwise.receipts import Receipt
 from duelwise.storage import OPEN_STATES, EventRow, TicketRow, Writer
 from duelwise.stream import events, tickets
 from duelwise.stream.candidates import is_name
 from duelwise.stream.events import Asked, Event, Recorded, encode, kind_of
-from duelwise.stream.operations import Answer, Ask, Import, Operation, Receipt
+from duelwise.stream.operations import Answer, Ask, Import, Operation
 from duelwise.stream.stream_state import StreamState
 
 T = TypeVar("T")
@@ -72,7 +73,7 @@ class Transaction:
         if ticket.state in OPEN_STATES and self.now - ticket.asked_at > limit:
             ticket = self.advance(ticket, events.Expired(ticket.round))
         if ticket.state == "expired":
-            raise Expired(
+            raise DuelExpired(
                 f"Ticket {name} has expired: this stream waits {limit:g} seconds for a vote and its context. "
                 f"The {what} was not recorded; ask again for a new duel."
             )
