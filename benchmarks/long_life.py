@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import numpy as np
 import psutil
 
-from duelwise.learning.core.patient import patience
+from duelwise.learning.core.deferred_compilation import patience
 from duelwise.stream.candidates import CandidateSet
 from duelwise.stream.choosing import Chooser
 from duelwise.stream.events import Asked, Event, Observed, Recorded, Told

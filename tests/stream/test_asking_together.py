@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from duelwise.errors import Conflict, DuelwiseError, InvalidInput
-from duelwise.learning.gathered_offers import NUMBERS, ROOM
+from duelwise.learning.ask_batch import NUMBERS, ROOM
 from duelwise.receipts import Receipt
 from duelwise.storage import unpack
 from duelwise.stream import DecisionStream, StreamSettings

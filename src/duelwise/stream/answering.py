@@ -12,7 +12,7 @@ from duelwise.answers import ranking, settled
 from duelwise.answers.belief import Posterior
 from duelwise.answers.clustering import clustered
 from duelwise.answers.ranking import win_probability
-from duelwise.answers.seeing import held_equal
+from duelwise.answers.utility_differences import held_equal
 from duelwise.errors import InvalidInput, check_known
 from duelwise.stream.candidates import Candidates, Features, read_candidates, read_features
 from duelwise.stream.catalogue import Catalogue

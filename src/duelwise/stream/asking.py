@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from duelwise.errors import DuelwiseError, InvalidInput
-from duelwise.learning.gathered_offers import ROOM
+from duelwise.learning.ask_batch import ROOM
 from duelwise.receipts import Receipt
 from duelwise.stream import tickets
 from duelwise.stream.candidates import CandidateSet, check_name, read_candidates, read_features

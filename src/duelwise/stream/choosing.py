@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelwise.answers.settling import MOST_AHEAD
+from duelwise.answers.best_item_search import MOST_AHEAD
 from duelwise.errors import CannotChoose
 from duelwise.learning.core.batch import all_finite
 from duelwise.learning.scaling import Offer

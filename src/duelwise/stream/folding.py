@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 
-from duelwise.collecting import uncollected
+from duelwise.garbage_collection import uncollected
 from duelwise.storage.rows import EventColumns
 from duelwise.stream.events import (
     REWRITING,

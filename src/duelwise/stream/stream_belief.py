@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from duelwise.answers import belief, foresight
 from duelwise.answers.belief import Posterior
+from duelwise.answers.best_item_search import settling_pairs
 from duelwise.answers.foresight import Foreseen
-from duelwise.answers.settling import settling_pairs
-from duelwise.learning.core.reference import handle
 from duelwise.learning.core.state import under
+from duelwise.learning.core.state_pointer import handle
 from duelwise.types import Array, IntArray, Snapshot
 
 

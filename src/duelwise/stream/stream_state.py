@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from duelwise.errors import StorageFailure
+from duelwise.learning.ask_batch import AskBatch
 from duelwise.learning.core.pending import FREE, Pending, find
 from duelwise.learning.core.state import under
-from duelwise.learning.gathered import Duels, Gathered
-from duelwise.learning.gathered_offers import GatheredOffers
-from duelwise.learning.learned import Learned
+from duelwise.learning.event_batch import Duels, EventBatch
 from duelwise.learning.learner import DuelingLearner
+from duelwise.learning.learner_protocol import Learned
 from duelwise.learning.scaling import Offer, Ranges, Ranging, ScaledLearner
 from duelwise.storage import SnapshotRow, pack, unpack
 from duelwise.storage.rows import EventColumns
@@ -66,8 +66,8 @@ class StreamState:
         self.catalogue, self.encoder = Catalogue(settings), settings.encoder
         self.ledger = Ledger()
         # Events that the learner has still to hear of, and duels that are over when it has.
-        self._gathered = Gathered(context_dim=self.inputs.context_dim, post_dim=settings.post_dim)
-        self._offers: GatheredOffers | None = None
+        self._gathered = EventBatch(context_dim=self.inputs.context_dim, post_dim=settings.post_dim)
+        self._offers: AskBatch | None = None
         self._closing: list[int] = []
         self._partly_known: set[int] = set()  # rounds of whose context some is known, and some is not
         self._measured: tuple[Array, Ranges, Offer] | None = None  # the latest large offer
@@ -109,7 +109,7 @@ class StreamState:
         assert not len(self._gathered)
         sides = self._sides
         if self._offers is None:
-            self._offers = GatheredOffers(context_dim=self.inputs.context_dim, columns=sides.columns)
+            self._offers = AskBatch(context_dim=self.inputs.context_dim, columns=sides.columns)
         try:
             for x, is_swapped, votes in zip(offered, swapped, wanted, strict=True):
                 if not self._offers.add(
@@ -185,7 +185,7 @@ class StreamState:
         )  # fmt: skip
         left = self.ledger.take_all(events, states)
         self.duels.take_all(first, x, events)
-        learned = self.inputs.fold(Gathered.of(events.kind, events.round, duels, events.y, events.outcome))
+        learned = self.inputs.fold(EventBatch.of(events.kind, events.round, duels, events.y, events.outcome))
         self.ledger.learned_all(learned.round.tolist(), learned.weight.tolist())
         self.belief.take(*self.duels.learn_all(learned.round))
         self.duels.keep(left, events)

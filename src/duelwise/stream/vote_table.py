@@ -9,7 +9,7 @@ import numpy as np
 
 from duelwise.answers.influence import leverages
 from duelwise.answers.raters import Judged
-from duelwise.collecting import uncollected
+from duelwise.garbage_collection import uncollected
 from duelwise.stream import tickets
 from duelwise.stream.events import REWRITING, Asked, Recorded
 from duelwise.stream.leaving_out import left_out

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from duelwise.learning.core.patient import patience
+from duelwise.learning.core.deferred_compilation import patience
 from duelwise.stream.candidates import CandidateSet
 from duelwise.stream.choosing import Chooser
 from duelwise.stream.events import Asked, Observed, Recorded, Told

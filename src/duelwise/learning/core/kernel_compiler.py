@@ -25,7 +25,7 @@ from numba.core.target_extension import CPU, jit_registry
 from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import AnnotateTypes, NopythonRewrites
 
-from duelwise.collecting import uncollected
+from duelwise.garbage_collection import uncollected
 
 OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": None}
 

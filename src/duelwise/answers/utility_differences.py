@@ -19,7 +19,7 @@ from duelwise.types import Array
 ROWS = 512  # at a time
 
 
-class Seen(NamedTuple):
+class UtilityDifferences(NamedTuple):
     """Every array is (K,)."""
 
     above: Array  # utility above the place
@@ -27,10 +27,10 @@ class Seen(NamedTuple):
     before: Array  # the same variance before any vote
 
 
-def seen_from(answer: Posterior, z: Array, place: Array) -> Seen:
+def differences_from(answer: Posterior, z: Array, place: Array) -> UtilityDifferences:
     """Items z (K, d) from a place (d,)."""
-    return Seen(
-        *_seen(
+    return UtilityDifferences(
+        *_differences(
             np.ascontiguousarray(z), place, answer.mean, np.ascontiguousarray(answer.covariance),
             answer.prior_variance,
         )
@@ -48,7 +48,7 @@ def held_equal(answer: Posterior, columns: Sequence[int]) -> Posterior:
 
 
 @compiled
-def _seen(
+def _differences(
     z: Array, place: Array, theta: Array, covariance: Array, prior: Array
 ) -> tuple[Array, Array, Array]:
     count, d = z.shape

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelwise.learning.core.reference import handle
 from duelwise.learning.core.sequence import HEARING, OBSERVING, SERVING, Events
+from duelwise.learning.core.state_pointer import handle
 from duelwise.types import AnyArray, Array, BoolArray, Contexts, Duel, Event, IntArray, Votes
 
 RUN: IntArray = np.zeros(1, dtype=np.int64)
@@ -28,7 +28,7 @@ class Duels(NamedTuple):
     offers: Sequence[Array | None]  # (a,) of (2, dx)
 
 
-class Gathered:
+class EventBatch:
     """Columns to be filled: of every event its kind and round, of each kind what it says."""
 
     def __init__(self, *, context_dim: int, post_dim: int, room: int = ROOM) -> None:
@@ -37,7 +37,7 @@ class Gathered:
         self._length = self._contexts = self._votes = 0
 
     @classmethod
-    def of(cls, kind: IntArray, round: IntArray, duels: Duels, y: Array, outcome: Array) -> Gathered:
+    def of(cls, kind: IntArray, round: IntArray, duels: Duels, y: Array, outcome: Array) -> EventBatch:
         """All of n events of this kind and round (n,): duels, contexts y (c, 2, dy), votes (v,) in order."""
         served = kind == SERVING
         times = np.ones(len(kind), dtype=np.int64)
@@ -51,7 +51,7 @@ class Gathered:
         )  # fmt: skip
 
     @classmethod
-    def of_events(cls, events: Sequence[Single], *, context_dim: int, post_dim: int) -> Gathered:
+    def of_events(cls, events: Sequence[Single], *, context_dim: int, post_dim: int) -> EventBatch:
         """Duels, contexts and votes as a learner takes them singly; see `is_single`."""
         duels = [event for event in events if isinstance(event, Duel)]
         contexts = [event for event in events if isinstance(event, Contexts)]
@@ -72,7 +72,7 @@ class Gathered:
         )
 
     @classmethod
-    def _holding(cls, offers: list[Array | None], **columns: AnyArray) -> Gathered:
+    def _holding(cls, offers: list[Array | None], **columns: AnyArray) -> EventBatch:
         """Whole columns of Events, but for the rows, which are counted by kind, and what a fold fills."""
         kind, x, y, outcome = columns["kind"], columns["x"], columns["y"], columns["outcome"]
         counts, row = (len(x), len(y), len(outcome)), np.empty_like(kind)

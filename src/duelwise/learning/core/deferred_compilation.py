@@ -1,9 +1,9 @@
 """Kernels that are not compiled before it pays.
 
 To compile what a stream's first answers need takes many times as long as to start; whoever asks for ten
-decisions would wait for nothing. So a kernel on small arrays is run as text (text.py) until that has taken
-`PATIENCE` seconds, and compiled then. One that is on disk is taken from there at once. Numbers are the same
-in every bit, so it cannot be told from a result which of the two has made it.
+decisions would wait for nothing. So a kernel on small arrays is run as text (interpreted.py) until that has
+taken `PATIENCE` seconds, and compiled then. One that is on disk is taken from there at once. Numbers are the
+same in every bit, so it cannot be told from a result which of the two has made it.
 """
 
 # numba's dispatchers have no types to check against.
@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numba.core.registry import CPUDispatcher
 
-from duelwise.learning.core.inner import Kernel
-from duelwise.learning.core.reference import Handle, arrays_in
-from duelwise.learning.core.text import NoText, functions_in, text_of
+from duelwise.learning.core.interpreted import NoText, functions_in, text_of
+from duelwise.learning.core.kernel_compiler import Kernel
+from duelwise.learning.core.state_pointer import Handle, arrays_in
 from duelwise.types import Array
 
 PATIENCE = 2.0
@@ -48,7 +48,7 @@ def patience(seconds: float) -> Iterator[None]:
         _patience.reset(before)
 
 
-class Patient(Kernel):
+class DeferredKernel(Kernel):
     """A kernel that Python calls, compiled for each type of state when that is worth it."""
 
     def __init__(self, py_func: Any) -> None:

@@ -16,14 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duelwise.answers import belief
-from duelwise.learning.core import batch, patient
+from duelwise.learning.core import batch, deferred_compilation
+from duelwise.learning.core.deferred_compilation import DeferredKernel, patience
 from duelwise.learning.core.equations import widest_pair
+from duelwise.learning.core.interpreted import NoText, functions_in, text_of
 from duelwise.learning.core.intrinsics import fused, fused_by_fractions, product, row_sums
 from duelwise.learning.core.jit import compiled, compiled_when_it_pays
 from duelwise.learning.core.links import LINKS, mean, slope
-from duelwise.learning.core.patient import Patient, patience
-from duelwise.learning.core.reference import handle
-from duelwise.learning.core.text import NoText, functions_in, text_of
+from duelwise.learning.core.state_pointer import handle
 from duelwise.learning.post_serving import none
 from duelwise.learning.recipes import RECIPES
 from duelwise.randomness import generator
@@ -109,7 +109,7 @@ def test_a_posterior_of_the_boldest_votes(vote: tuple[float, float]) -> None:
     def learned(seconds: float) -> tuple[Any, Snapshot]:
         held = belief.belief(runs=1, dim=3)
         with patience(seconds):
-            kernel = Patient(belief._learn.py_func)  # pyright: ignore[reportAttributeAccessIssue, reportFunctionMemberAccess]
+            kernel = DeferredKernel(belief._learn.py_func)  # pyright: ignore[reportAttributeAccessIssue, reportFunctionMemberAccess]
             foreseen = kernel(held, np.zeros(6, np.int64), dz, np.full(6, outcome), np.ones(6))
         assert bool(kernel.overloads) is (seconds == 0.0)
         return foreseen, belief.snapshot(held)
@@ -129,7 +129,8 @@ def lived(name: str, **options: Any) -> Snapshot:
 def assert_alike(monkeypatch: pytest.MonkeyPatch, name: str, **options: Any) -> None:
     """Kernels new to this process, so that neither has been found worth compiling before."""
     left: list[Snapshot] = []
-    for made, seconds in ((Patient, math.inf), (compiled_when_it_pays, 0.0)):  # the first is nowhere on disk
+    # The first is nowhere on disk.
+    for made, seconds in ((DeferredKernel, math.inf), (compiled_when_it_pays, 0.0)):
         for kernel in ("choose", "serve", "observe", "hear", "learn", "tell"):
             monkeypatch.setattr(batch, kernel, made(getattr(batch, kernel).py_func))
         with patience(seconds):
@@ -164,7 +165,7 @@ def test_every_kind_of_life(monkeypatch: pytest.MonkeyPatch, options: dict[str, 
 FIRST = """
 import numpy as np
 from duelwise.learning.core.compile_time import compile_time
-from duelwise.learning.core.patient import patience
+from duelwise.learning.core.deferred_compilation import patience
 from duelwise.stream import DecisionStream, StreamSettings
 settings = StreamSettings(context_dim=4, post_dim=2)
 with compile_time() as spent, DecisionStream.create("sqlite:///a.db", "a", settings) as stream:
@@ -248,8 +249,8 @@ class TestPatient:
             then()
             return made
 
-        monkeypatch.setattr(patient, "text_of", lambda _: read)
-        return Patient(add)
+        monkeypatch.setattr(deferred_compilation, "text_of", lambda _: read)
+        return DeferredKernel(add)
 
     def test_a_text_that_fails_was_never_tried(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def fail() -> None:
@@ -285,7 +286,7 @@ class TestPatient:
         assert kernel.overloads
 
     def test_one_of_few_functions_is_read_less(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        kernel = self.made(monkeypatch, lambda: time.sleep(patient.A_FUNCTION / 2))
+        kernel = self.made(monkeypatch, lambda: time.sleep(deferred_compilation.A_FUNCTION / 2))
         kernel(np.zeros(2), 1.0)
         assert not kernel.overloads
         kernel(np.zeros(2), 1.0)
@@ -294,13 +295,15 @@ class TestPatient:
 
     def test_large_arrays_are_not_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
         kernel = self.made(monkeypatch, lambda: None)
-        kernel(np.zeros(patient.SMALL_INPUT + 1), 1.0)
+        kernel(np.zeros(deferred_compilation.SMALL_INPUT + 1), 1.0)
         assert kernel.overloads
 
     def test_what_compiles_quickly_is_read_less(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The text takes as long as compiling the first type of state did: the second is read once only."""
-        monkeypatch.setattr(patient, "text_of", lambda kernel: lambda state: time.sleep(compiling))
-        kernel: Any = Patient(lambda state: state.values[0])
+        monkeypatch.setattr(
+            deferred_compilation, "text_of", lambda kernel: lambda state: time.sleep(compiling)
+        )
+        kernel: Any = DeferredKernel(lambda state: state.values[0])
         with patience(0.0):
             began = time.perf_counter()
             kernel(handle(Sums(np.zeros(2))))
@@ -311,7 +314,9 @@ class TestPatient:
 
     def test_what_was_taken_from_disk_tells_nothing_of_that(self, monkeypatch: pytest.MonkeyPatch) -> None:
         kernel = self.made(monkeypatch, lambda: None)
-        monkeypatch.setattr(patient.Kernel, "compile", lambda self, sig: kernel.stats.cache_hits.update("x"))
+        monkeypatch.setattr(
+            deferred_compilation.Kernel, "compile", lambda self, sig: kernel.stats.cache_hits.update("x")
+        )
         kernel.compile(None)
         for _ in range(3):
             kernel(np.zeros(2), 1.0)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from duelwise.learning.core.group import Offers
-from duelwise.learning.core.reference import handle
+from duelwise.learning.core.state_pointer import handle
 from duelwise.types import Array, IntArray
 
 ROOM = 128  # asks
 NUMBERS = 10_000  # of all their candidates: of more, choosing takes so long that a call more does not matter
 
 
-class GatheredOffers:
+class AskBatch:
     """Arrays to be filled. `columns` of x, the first ones, depend on the side on which an item is shown."""
 
     def __init__(self, *, context_dim: int, columns: int) -> None:

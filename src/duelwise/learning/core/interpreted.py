@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from duelwise.learning.core.inner import Kernel
+from duelwise.learning.core.kernel_compiler import Kernel
 from duelwise.types import Array
 
 ANOTHER_ORDER = {"dot", "sum", "cumsum", "linalg", "random", "prange", "@", "**"}
