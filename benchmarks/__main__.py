@@ -25,7 +25,7 @@ from rich.table import Table
 
 from benchmarks import laboratory, live, wide
 from benchmarks.timing import Row, write_between_marks
-from duelwise.learning.core.patient import patience
+from duelwise.learning.core.deferred_compilation import patience
 
 LABORATORY = {
     "linear": laboratory.linear,

@@ -20,7 +20,7 @@ from duelwise.lab.play.compiled_loop import play
 from duelwise.lab.play.delays import NoDelay
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.recipes import Tuning, recipe
-from duelwise.stream import Ask, DecisionStream, Duel, Observe, StreamSettings, Tell
+from duelwise.stream import Ask, Decision, DecisionStream, Observe, StreamSettings, Tell
 from duelwise.types import Array
 
 SEED, ASKS, WARM, SEEDS, CLIENTS = 88001, 100, 300, 20, 32
@@ -97,7 +97,7 @@ def one_by_one(stream: DecisionStream, x: Array) -> Pairs:
 
 
 def in_one_batch(stream: DecisionStream, x: Array) -> Pairs:
-    duels = [answer for answer in stream.run([Ask(x)] * ASKS) if isinstance(answer, Duel)]
+    duels = [answer for answer in stream.run([Ask(x)] * ASKS) if isinstance(answer, Decision)]
     assert len(duels) == ASKS
     return [(duel.left.index, duel.right.index) for duel in duels]
 

@@ -10,7 +10,7 @@ from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.links import LOGISTIC, logistic
 from duelwise.learning.core.monitors import Monitors, watch
 from duelwise.learning.core.pending import Pending
-from duelwise.learning.estimation.maximum_likelihood import Record, score
+from duelwise.learning.estimation.maximum_likelihood import RunVotes, score
 from duelwise.learning.post_serving.recursive import absorb_rows
 from duelwise.types import Array, IntArray
 
@@ -22,7 +22,7 @@ def scores(z: Array, weight: Array, outcome: Array, theta: Array, lengths: IntAr
     """Whole passes over the first n votes, for each n of lengths."""
     out, total = np.empty_like(theta), 0.0
     for n in lengths:
-        total += score(Record(z, weight, outcome, n), theta, 1.0, LOGISTIC, room, out)
+        total += score(RunVotes(z, weight, outcome, n), theta, 1.0, LOGISTIC, room, out)
     return total
 
 

@@ -19,7 +19,7 @@ from duelwise.lab.play.delays import GaussianDelay
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import Trajectory
 from duelwise.lab.worlds.linear import LinearWorld
-from duelwise.learning.core.reference import handle
+from duelwise.learning.core.state_pointer import handle
 from duelwise.learning.recipes import rcdp_ucb
 from duelwise.types import Contexts, Duel
 

@@ -27,7 +27,7 @@ from benchmarks.floors import HIDDEN, absorb_all, exponentials, moves, products,
 from benchmarks.laboratory import HORIZON, RUNS, ours, scenario
 from benchmarks.timing import seconds, write_between_marks
 from duelwise.lab.play.compiled_loop import play
-from duelwise.learning.core.patient import patience
+from duelwise.learning.core.deferred_compilation import patience
 from duelwise.learning.estimation import MaximumLikelihood
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.post_serving import KernelModel

@@ -14,12 +14,12 @@ from collections.abc import Iterable
 import numpy as np
 import psutil
 
-from duelwise.learning.core.patient import patience
+from duelwise.learning.core.deferred_compilation import patience
 from duelwise.stream.candidates import CandidateSet
 from duelwise.stream.choosing import Chooser
 from duelwise.stream.events import Asked, Event, Observed, Recorded, Told
-from duelwise.stream.folded import Folded
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.stream_state import StreamState
 from duelwise.types import Array
 
 DIM, POST, ARMS, LATE = 10, 2, 10, 20
@@ -32,7 +32,7 @@ class Life:
 
     def __init__(self) -> None:
         settings = StreamSettings(context_dim=DIM, post_dim=POST)
-        self.folded, self._chooser = Folded(settings), Chooser(settings)
+        self.folded, self._chooser = StreamState(settings), Chooser(settings)
         self._rng = np.random.Generator(np.random.PCG64(5))
         self._outcomes: list[float] = []
 

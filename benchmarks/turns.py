@@ -27,10 +27,10 @@ from benchmarks.processes import database, postgresql
 from benchmarks.timing import write_between_marks
 from duelwise.storage import Store, open_store
 from duelwise.stream import DecisionStream, StreamSettings
-from duelwise.stream.operations import Ask, Duel, Operation, Tell
-from duelwise.stream.posted_turns import post_turn
+from duelwise.stream.operations import Ask, Decision, Operation, Tell
+from duelwise.stream.postgres_turns import begin_postgres_turn
 from duelwise.stream.replica import ALONE_SECONDS
-from duelwise.stream.turns import Answers, Busy, begin_turn
+from duelwise.stream.sqlite_turns import Answers, Busy, begin_sqlite_turn
 from duelwise.stream.warming import warm_once
 
 STREAMS, CANDIDATES, FEATURES = 8, 10, 10
@@ -43,7 +43,7 @@ Commit = Callable[[Store, Groups], list[Answers]]
 
 def on_sqlite(store: Store, groups: Groups) -> list[Answers]:
     """As one process of several does it: decided ahead of the file's lock."""
-    turn = begin_turn(store, groups, ahead=True)
+    turn = begin_sqlite_turn(store, groups, ahead=True)
     while not turn.lock():
         pass
     turn.commit()
@@ -52,7 +52,7 @@ def on_sqlite(store: Store, groups: Groups) -> list[Answers]:
 
 def on_postgresql(store: Store, groups: Groups) -> list[Answers]:
     try:
-        turn = post_turn(store, groups)
+        turn = begin_postgres_turn(store, groups)
     except Busy:  # once a minute there is more to do
         return [stream.commit(operations) for stream, operations in groups]
 
@@ -86,7 +86,7 @@ class Load:
             del shown[:asks]
             groups.append((stream, [*votes, *(Ask(x) for x in self._offers[:asks])]))
         for shown, answers in zip(self._shown, self._commit(self._store, groups), strict=False):
-            shown += [answer.ticket for answer in answers if isinstance(answer, Duel)]
+            shown += [answer.ticket for answer in answers if isinstance(answer, Decision)]
 
     def microseconds(self, streams: int, asks: int) -> float:
         began = time.process_time()
@@ -133,7 +133,7 @@ def main() -> None:
         store.close()
     with postgresql() as server:
         store = open_store(database(server, "turns"))
-        store.open_posted()
+        store.open_pipeline()
         lines.append(row("PostgreSQL", measured(store, on_postgresql)))
         store.close()
     text = "\n".join([*lines, ""])

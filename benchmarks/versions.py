@@ -85,7 +85,7 @@ print(row.head / (time.process_time() - begun))
 """
 COMPILED = """
 try:
-    from duelwise.learning.core.patient import patience
+    from duelwise.learning.core.deferred_compilation import patience
     at_once = patience(0.0)
     at_once.__enter__()
 except ImportError:

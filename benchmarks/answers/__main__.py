@@ -26,7 +26,7 @@ from benchmarks.answers.page import (
 )  # fmt: skip
 from benchmarks.answers.resuming import Measured, lines_of, measured_in
 from benchmarks.timing import write_between_marks
-from duelwise.learning.core.patient import patience
+from duelwise.learning.core.deferred_compilation import patience
 
 PARTS: dict[str, tuple[Callable[[int, int, Measured], Iterator[Mapping[str, object]]], int]] = {
     "coverage": (coverage.rows, 2000),

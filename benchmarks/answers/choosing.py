@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.answers.worlds import random_pairs
 from duelwise.answers.belief import Belief
-from duelwise.answers.settling import settling_pairs
+from duelwise.answers.best_item_search import settling_pairs
 from duelwise.learning.recipes import recipe
 from duelwise.types import Array, Contexts, Duel, IntArray, Votes
 

@@ -17,7 +17,7 @@ from benchmarks.processes import duelwise, request, running
 from benchmarks.timing import seconds
 from duelwise.stream import DecisionStream, FromCatalogue, StreamSettings
 from duelwise.stream.auditing import audit
-from duelwise.stream.operations import Ask, Duel, Tell
+from duelwise.stream.operations import Ask, Decision, Tell
 from duelwise.stream.stream_answers import StreamAnswers
 from duelwise.types import Array
 
@@ -42,8 +42,8 @@ def _many_items(store: str, goal: str, runs: int) -> Iterator[Line]:
         stream.put_items([{"id": f"item {k}", "features": row} for k, row in enumerate(x.tolist())])
         for _ in range(VOTES):
             _vote(stream, stream.ask(x[rng.integers(ITEMS, size=10)]), rng)
-        matrix = stream.sight().posterior.covariance
-        asked: list[Duel] = []
+        matrix = stream.knowledge().posterior.covariance
+        asked: list[Decision] = []
 
         def ask() -> None:
             asked.append(stream.ask())
@@ -64,7 +64,7 @@ def _many_items(store: str, goal: str, runs: int) -> Iterator[Line]:
             yield _line(f"{name}, goal {goal}", "the quadratic forms by NumPy", wanted, ratios, "×", times)
 
 
-def _vote(stream: DecisionStream, duel: Duel, rng: np.random.Generator) -> None:
+def _vote(stream: DecisionStream, duel: Decision, rng: np.random.Generator) -> None:
     stream.tell(duel.ticket, "left" if rng.random() < 0.5 else "right")
 
 
@@ -108,12 +108,12 @@ def _audit(store: str) -> Iterator[Line]:
     with DecisionStream.create(store, "audited", StreamSettings(context_dim=10)) as stream:
         stream.put_items([{"id": f"item {k}", "features": row} for k, row in enumerate(x.tolist())])
         for _ in range(AUDITED // at_once):
-            duels = [one for one in stream.run([Ask(FromCatalogue())] * at_once) if isinstance(one, Duel)]
+            duels = [one for one in stream.run([Ask(FromCatalogue())] * at_once) if isinstance(one, Decision)]
             stream.run([_told(duel, utility, rng) for duel in duels])
         yield from _audited(stream, x)
 
 
-def _told(duel: Duel, utility: Array, rng: np.random.Generator) -> Tell:
+def _told(duel: Decision, utility: Array, rng: np.random.Generator) -> Tell:
     chance = 1 / (1 + np.exp(utility[duel.right.index] - utility[duel.left.index]))
     return Tell(duel.ticket, "left" if rng.random() < chance else "right", f"rater {rng.integers(300)}")
 
@@ -122,7 +122,7 @@ def _audited(stream: StreamAnswers, x: Array) -> Iterator[Line]:
     begun = time.perf_counter()
     votes = stream.votes()
     reading = time.perf_counter() - begun
-    prior, ids = stream.sight().posterior.prior_variance, [f"item {k}" for k in range(len(x))]
+    prior, ids = stream.knowledge().posterior.prior_variance, [f"item {k}" for k in range(len(x))]
     looking = seconds(lambda: audit(votes, prior, ids=ids, items=x))
     yield _line(f"audit of {AUDITED:,} votes", "", "≤ 5 s", [reading + looking], " s", [])
     yield _line("of it: looking at the votes", "", "", [looking], " s", [])

@@ -13,7 +13,7 @@ from duelwise.lab.play.regret import pair_regret
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.recipes import recipe
-from duelwise.stream.weighing import next_judgement
+from duelwise.stream.weighted_sources import next_judgement
 from duelwise.types import Array, BoolArray, Contexts, Duel, Votes
 
 SOURCES, VOTES, LATE = 100, 2000, 500

@@ -11,7 +11,7 @@ from benchmarks.llmfao.playing import LOW_WEIGHT, Played
 from benchmarks.llmfao.reading import AFTER, Collection
 from duelwise.answers.scoring import Score
 from duelwise.stream.evaluating import OFFLINE, POSTERIOR, Evaluation
-from duelwise.stream.rating import Rater
+from duelwise.stream.source_ratings import Rater
 
 WANTED_LOSS = 0.005  # of held-out log-loss beyond the offline fit
 WANTED_LOW = 0.05  # share of votes of low weight

@@ -14,7 +14,7 @@ from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.answering import Ranking
 from duelwise.stream.evaluating import Evaluation, Folds, evaluate
 from duelwise.stream.operations import Import
-from duelwise.stream.rating import Rater
+from duelwise.stream.source_ratings import Rater
 from duelwise.types import Array
 
 AT_ONCE = 500

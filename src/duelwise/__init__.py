@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from duelwise.lab.play.scenario import Scenario
     from duelwise.lab.play.simulation import Trajectory, simulate
     from duelwise.lab.worlds.linear import LinearWorld
-    from duelwise.learning.learned import Learner
     from duelwise.learning.learner import DuelingLearner
+    from duelwise.learning.learner_protocol import Learner
     from duelwise.learning.recipes import (
         RECIPES,
         colstim,
@@ -69,7 +69,7 @@ _HOMES = {
     "lab.play.scenario": ("Scenario",),
     "lab.play.simulation": ("Trajectory", "simulate"),
     "lab.worlds.linear": ("LinearWorld",),
-    "learning.learned": ("Learner",),
+    "learning.learner_protocol": ("Learner",),
     "learning.learner": ("DuelingLearner",),
     "learning.recipes": (
         "RECIPES", "colstim", "feel_good", "live", "max_inp", "max_pair_ucb", "rcdb", "rcdp_ucb", "recipe",

@@ -23,7 +23,10 @@ from types import TracebackType
 from typing import Literal, Self, SupportsFloat, TypedDict, cast
 from urllib.parse import quote, urlencode
 
-from . import errors  # relative: the same file is the package duelwise_client, which needs nothing else
+# Relative: the same files are the package duelwise_client, which needs nothing else.
+from . import errors
+from .receipts import Receipt as Receipt
+from .receipts import Side as Side
 
 try:
     import httpx
@@ -42,7 +45,7 @@ ERRORS: dict[str, type[errors.DuelwiseError]] = {
     "unknown-ticket": errors.UnknownTicket,
     "unknown-item": errors.UnknownItem,
     "conflict": errors.Conflict,
-    "expired": errors.Expired,
+    "expired": errors.DuelExpired,
     "unauthorised": errors.Unauthorised,
     "forbidden": errors.Forbidden,
     "overloaded": errors.Overloaded,
@@ -74,15 +77,7 @@ class Candidate(TypedDict):
 
 
 @dataclass(frozen=True)
-class Side:
-    """One of the two to show."""
-
-    id: str | None
-    index: int  # its position among the candidates
-
-
-@dataclass(frozen=True)
-class Duel:
+class RemoteDecision:
     """The pair to show, and the ticket under which to report."""
 
     ticket: str
@@ -92,16 +87,6 @@ class Duel:
     probability: float | None
     fallback: bool = False  # the learner could not choose: the pair was drawn at random
     clamped: tuple[str, ...] = ()  # features of which some candidate lies beyond the range
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """A ticket's state, and whether the request changed it."""
-
-    ticket: str
-    state: str
-    changed: bool
-    vote: str | None = None  # the vote's own id, to retract it by
 
 
 class Client:
@@ -203,7 +188,7 @@ class RemoteStream:
     def ask(
         self, candidates: Sequence[Candidate] | None = None, *, ids: Sequence[str] | None = None,
         group: str | None = None, event_id: str | None = None, votes_wanted: int | None = None,
-    ) -> Duel:  # fmt: skip
+    ) -> RemoteDecision:  # fmt: skip
         """Two to show: of the candidates, of items by id or group, or of all items where none is named.
 
         An `event_id` is made up where none is given. With `votes_wanted` as many raters may vote on the
@@ -213,11 +198,11 @@ class RemoteStream:
             named: dict[str, JSON] = {"event_id": event_id or uuid.uuid4().hex}
             given = {"ids": None if ids is None else list(ids), "group": group, "votes_wanted": votes_wanted}
             named |= {name: cast("JSON", value) for name, value in given.items() if value is not None}
-            return _duel(self._client.request("POST", f"{self._path}/ask", named))
+            return _decision(self._client.request("POST", f"{self._path}/ask", named))
         body: dict[str, JSON] = {"candidates": _offered(candidates), "event_id": event_id or uuid.uuid4().hex}
         if votes_wanted is not None:
             body["votes_wanted"] = votes_wanted
-        return _duel(self._client.request("POST", f"{self._path}/ask", body))
+        return _decision(self._client.request("POST", f"{self._path}/ask", body))
 
     def observe(self, ticket: str, left: Known = None, right: Known = None) -> Receipt:
         """What became known of the two after serving, in as many parts as it takes, before or after the vote.
@@ -450,9 +435,9 @@ def _kind(problem: Mapping[str, JSON]) -> str:
     return str(problem.get("type", "")).rpartition(":")[2]
 
 
-def _duel(answer: Mapping[str, JSON]) -> Duel:
+def _decision(answer: Mapping[str, JSON]) -> RemoteDecision:
     left, right = (cast("dict[str, JSON]", answer[side]) for side in ("left", "right"))
-    return Duel(
+    return RemoteDecision(
         ticket=cast("str", answer["ticket"]),
         left=Side(cast("str | None", left["id"]), cast("int", left["index"])),
         right=Side(cast("str | None", right["id"]), cast("int", right["index"])),

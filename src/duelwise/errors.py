@@ -50,7 +50,7 @@ class Conflict(DuelwiseError):
     """What is asked contradicts what is already recorded. Nothing was changed."""
 
 
-class Expired(DuelwiseError):
+class DuelExpired(DuelwiseError):
     """The duel waited longer than its stream allows and was closed."""
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from duelwise.answers.belief import Posterior, belief, learn, posterior
+from duelwise.answers.best_item_search import settling_pairs
 from duelwise.answers.ranking import PAIRWISE, rank, win_probability
 from duelwise.answers.settled import settled
-from duelwise.answers.settling import settling_pairs
 from duelwise.errors import InvalidInput
 
 

@@ -13,7 +13,7 @@ from duelwise.lab.play.contexts import LateContexts
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import Trajectory, simulate
 from duelwise.lab.worlds.linear import LinearWorld
-from duelwise.learning.core.patient import Patient
+from duelwise.learning.core.deferred_compilation import DeferredKernel
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.recipes import PAPER_FIVE, STREAM_RECIPES, Tuning, rcdp_ucb, recipe
 from duelwise.testing.life import assert_same_state
@@ -54,7 +54,7 @@ def test_a_few_rounds_need_no_compiler(
     monkeypatch: pytest.MonkeyPatch, name: str, mapping: str, delay: str
 ) -> None:
     """The loop's own text, from a kernel that is nowhere on disk."""
-    unread = Patient(compiled_loop.play_block.py_func)  # pyright: ignore[reportFunctionMemberAccess, reportAttributeAccessIssue]
+    unread = DeferredKernel(compiled_loop.play_block.py_func)  # pyright: ignore[reportFunctionMemberAccess, reportAttributeAccessIssue]
     monkeypatch.setattr(compiled_loop, "play_block", unread)
     monkeypatch.setattr(compiled_loop, "FEW_ROUNDS", 3 * 100)
     played = scenario(mapping=mapping, delay=delay)

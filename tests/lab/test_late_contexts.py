@@ -10,7 +10,7 @@ import pytest
 from duelwise.errors import InvalidInput
 from duelwise.lab.play.contexts import ContextsAtOnce, LateContexts
 from duelwise.lab.play.delays import ConstantDelay, GaussianDelay, StrategicDelay, TogetherDelay
-from duelwise.learning.learned import Learner
+from duelwise.learning.learner_protocol import Learner
 from duelwise.randomness import BLOCK
 from duelwise.types import Array, Contexts, IntArray
 

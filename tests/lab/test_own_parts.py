@@ -24,7 +24,7 @@ from duelwise.lab.play.world import Truth, World
 from duelwise.learning.core import Arrivals, Core, Fit, kernel, roles
 from duelwise.learning.core.dispatch import kernel_for
 from duelwise.learning.estimation import Estimator, FullMLE, KernelEstimate, OneStep
-from duelwise.learning.estimation.full_mle import History, MaximumLikelihood
+from duelwise.learning.estimation.full_mle import MaximumLikelihood, VoteHistory
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.post_serving import KernelModel, PostServing, Spline
 from duelwise.learning.selection import Distrust, LeaderChallenger, Selection, View
@@ -309,7 +309,7 @@ def as_served(weigh: Halved, fit: Fit, r: int, dz: Array, weight: float) -> floa
 
 
 @kernel(roles.reweigh, Halved)
-def halve(weigh: Halved, fit: Fit, r: int, history: History) -> bool:
+def halve(weigh: Halved, fit: Fit, r: int, history: VoteHistory) -> bool:
     if history.held[r] != 20:
         return False
     for i in range(20):

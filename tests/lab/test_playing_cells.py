@@ -10,7 +10,7 @@ from duelwise.lab.cells.playing import play_cell
 from duelwise.lab.play import compiled_loop
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import Trajectory
-from duelwise.learning.learned import Learner
+from duelwise.learning.learner_protocol import Learner
 
 
 def test_a_cell_takes_one_thread_and_gives_the_others_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from duelwise.lab.play.scenario import Chainable, Scenario
 from duelwise.lab.play.simulation import Trajectory, simulate
 from duelwise.lab.play.world import Truth
 from duelwise.lab.worlds.linear import LinearWorld
-from duelwise.learning.learned import Learner
+from duelwise.learning.learner_protocol import Learner
 from duelwise.types import Array, IntArray
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from duelwise.errors import AlreadyTold, DuelwiseError
 from duelwise.learning.estimation import FullMLE
-from duelwise.learning.estimation.full_mle import History, MaximumLikelihood
-from duelwise.learning.learned import NOTHING, Learned, joined
+from duelwise.learning.estimation.full_mle import MaximumLikelihood, VoteHistory
 from duelwise.learning.learner import DuelingLearner
+from duelwise.learning.learner_protocol import NOTHING, Learned, joined
 from duelwise.learning.recipes import Options, Tuning, live, rcdp_ucb, steady
 from duelwise.learning.weighting import Uniform
 from duelwise.testing.life import assert_same_state
@@ -27,7 +27,7 @@ def learner(**options: Unpack[Tuning]) -> DuelingLearner:
     return rcdp_ucb(**cast("Options", {**given, **options}))
 
 
-def history_of(learner: DuelingLearner) -> History:
+def history_of(learner: DuelingLearner) -> VoteHistory:
     estimate = learner.estimate
     assert isinstance(estimate, MaximumLikelihood)
     return estimate.history

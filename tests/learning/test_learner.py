@@ -12,8 +12,8 @@ from duelwise.learning.apply import apply
 from duelwise.learning.core.geometry import REFACTOR_EVERY
 from duelwise.learning.estimation import OnePass, OneStep
 from duelwise.learning.estimation.one_pass import project
-from duelwise.learning.learned import Learned, Learner
 from duelwise.learning.learner import DuelingLearner, FeaturesName
+from duelwise.learning.learner_protocol import Learned, Learner
 from duelwise.learning.recipes import RECIPES, rcdb, rcdp_ucb
 from duelwise.randomness import generator
 from duelwise.testing.life import Life, live

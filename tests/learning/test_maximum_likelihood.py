@@ -12,7 +12,7 @@ from scipy.special import expit, ndtr
 from duelwise.learning.core import links
 from duelwise.learning.estimation import FullMLE, maximum_likelihood
 from duelwise.learning.estimation.full_mle import ROWS, MaximumLikelihood
-from duelwise.learning.estimation.maximum_likelihood import Record
+from duelwise.learning.estimation.maximum_likelihood import RunVotes
 from duelwise.learning.learner import DuelingLearner
 from duelwise.learning.recipes import rcdp_ucb
 from duelwise.randomness import generator
@@ -139,7 +139,7 @@ def test_the_kernels_are_their_loops(seed: int, n: int, d: int) -> None:
     theta = generator(seed, "theta", 0).standard_normal(d)
     z, work, out = np.ascontiguousarray(dz.T), np.empty((2, n)), np.empty(d)
     m = np.empty(n)
-    votes = Record(z, weight, outcome, n)
+    votes = RunVotes(z, weight, outcome, n)
     maximum_likelihood.margins(z, theta, n, m)
     np.testing.assert_allclose(m, [sum(theta[j] * dz[i, j] for j in range(d)) for i in range(n)], atol=1e-12)
     for name, code in links.LINKS.items():

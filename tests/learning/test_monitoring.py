@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from duelwise.learning.core.monitors import monitors
-from duelwise.learning.gathered import Gathered, is_single
+from duelwise.learning.event_batch import EventBatch, is_single
 from duelwise.learning.monitoring import power_law, watched
 from duelwise.types import Contexts, Duel, Votes
 
@@ -41,7 +41,7 @@ def test_monitors_in_the_theorys_terms() -> None:
 
 
 def test_gathered_events_come_out_as_they_went_in() -> None:
-    gathered = Gathered(context_dim=2, post_dim=1, room=8)
+    gathered = EventBatch(context_dim=2, post_dim=1, room=8)
     x = np.arange(4.0).reshape(1, 2, 2)
     one, zero = np.array([1]), np.array([0])
     events: list[Any] = [
@@ -59,7 +59,7 @@ def test_gathered_events_come_out_as_they_went_in() -> None:
     gathered.tell(1, 0.5)
     gathered.observe(0, events[4].y[0])
     gathered.tell(0, 1.0)
-    at_once = Gathered.of_events(events, context_dim=2, post_dim=1)
+    at_once = EventBatch.of_events(events, context_dim=2, post_dim=1)
     for held in (gathered, at_once):
         for came, went in zip(held.one_by_one(), events, strict=True):
             assert type(came) is type(went)
@@ -72,7 +72,7 @@ def test_gathered_events_come_out_as_they_went_in() -> None:
     gathered.tell(1, 0.0)
     assert gathered.is_full  # a duel and its context have no room
     gathered.clear()
-    nothing = Gathered.of_events([], context_dim=2, post_dim=1)
+    nothing = EventBatch.of_events([], context_dim=2, post_dim=1)
     for held in (gathered, nothing):
         assert (len(held), list(held.one_by_one())) == (0, [])
         assert held.close().counts.tolist() == [0, 0, 0, 0]

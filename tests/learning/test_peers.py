@@ -9,9 +9,9 @@ import pytest
 from scipy.optimize import root
 
 from duelwise.errors import InvalidInput
-from duelwise.learning.estimation.maximum_likelihood import Record
+from duelwise.learning.estimation.maximum_likelihood import RunVotes
 from duelwise.learning.learner import DuelingLearner
-from duelwise.learning.peers.feel_good import FeelGoodDraws, Posterior, walk
+from duelwise.learning.peers.feel_good import FeelGoodDraws, FeelGoodEstimate, walk
 from duelwise.learning.peers.layered import Layers, layered_pair
 from duelwise.learning.recipes import RECIPES, recipe
 from duelwise.learning.selection.rule import View
@@ -104,7 +104,7 @@ def test_vacdb_is_the_papers_line_by_line(width: float) -> None:
     np.testing.assert_allclose(layers.thetas[0], literal.theta, atol=1e-4)
 
 
-def draws(votes: Record, inverse: Array, *, start: Array, optimism: float, count: int) -> Array:
+def draws(votes: RunVotes, inverse: Array, *, start: Array, optimism: float, count: int) -> Array:
     """(count, d) by walks of twenty steps."""
     rng = np.random.default_rng(0)
     seen, other = np.array([[[1.0, 0.0], [-1.0, 0.0]]]), np.array([1])
@@ -118,7 +118,7 @@ def draws(votes: Record, inverse: Array, *, start: Array, optimism: float, count
 
 def test_a_walk_without_optimism_draws_from_the_posterior() -> None:
     """A ridge and votes that say nothing: N(0, I). Many votes: the numbers of a grid integral."""
-    nothing = Record(np.zeros((2, 1)), np.zeros(1), np.zeros(1), 0)
+    nothing = RunVotes(np.zeros((2, 1)), np.zeros(1), np.zeros(1), 0)
     drawn = draws(nothing, np.eye(2), start=np.zeros(2), optimism=0.0, count=4000)
     np.testing.assert_allclose(drawn.mean(0), 0.0, atol=0.06)
     np.testing.assert_allclose(np.cov(drawn.T), np.eye(2), atol=0.2)  # steps of a half overshoot by 1/7
@@ -132,7 +132,7 @@ def test_a_walk_without_optimism_draws_from_the_posterior() -> None:
     chance /= chance.sum()
     mean = chance @ theta
     covariance = (chance[:, None] * (theta - mean)).T @ (theta - mean)
-    votes = Record(dz, np.ones(60), outcome, 60)
+    votes = RunVotes(dz, np.ones(60), outcome, 60)
     drawn = draws(votes, covariance, start=theta[np.argmin(loss)], optimism=0.0, count=4000)
     np.testing.assert_allclose(drawn.mean(0), mean, atol=0.04)
     np.testing.assert_allclose(np.cov(drawn.T), covariance, atol=0.04)
@@ -140,7 +140,7 @@ def test_a_walk_without_optimism_draws_from_the_posterior() -> None:
 
 def test_optimism_favours_parameters_under_which_the_best_arm_is_far_ahead() -> None:
     """Of arms ±e₁, with the second the other's: exp(μ max(2θ₁, 0)) tilts the first coordinate alone."""
-    nothing = Record(np.zeros((2, 1)), np.zeros(1), np.zeros(1), 0)
+    nothing = RunVotes(np.zeros((2, 1)), np.zeros(1), np.zeros(1), 0)
     drawn = draws(nothing, np.eye(2), start=np.zeros(2), optimism=1.0, count=4000)
     axis = np.linspace(-8, 8, 4001)
     chance = np.exp(-0.5 * axis**2 + np.maximum(2 * axis, 0.0))
@@ -156,7 +156,7 @@ def test_what_feels_good_looks_back_evenly_at_what_the_other_draw_chose(
     learner = recipe("feel-good")(context_dim=DIM, horizon=100, exploration_width=0.5)
     rule, posterior = learner.parts.select, learner.estimate
     assert isinstance(rule, FeelGoodDraws)
-    assert isinstance(posterior, Posterior)
+    assert isinstance(posterior, FeelGoodEstimate)
     rng = np.random.default_rng(6)
     offered = [rng.standard_normal((1, ARMS if t else 2, DIM)) for t in range(5)]
     for t, candidates in enumerate(offered):

@@ -9,7 +9,7 @@ import pytest
 
 from duelwise.errors import InvalidInput
 from duelwise.learning.core.jit import compiled
-from duelwise.learning.core.reference import handle
+from duelwise.learning.core.state_pointer import handle
 from duelwise.types import Array, IntArray
 
 

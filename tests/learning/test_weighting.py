@@ -13,8 +13,8 @@ from duelwise.errors import InvalidInput
 from duelwise.learning.core.equations import widest_pair
 from duelwise.learning.estimation import FullMLE
 from duelwise.learning.estimation.full_mle import MaximumLikelihood
-from duelwise.learning.learned import Learned
 from duelwise.learning.learner import DuelingLearner
+from duelwise.learning.learner_protocol import Learned
 from duelwise.learning.recipes import live, steady
 from duelwise.learning.selection.distrust import Distrust
 from duelwise.learning.weighting.audit import AuditedRamp

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from duelwise import errors
-from duelwise.client import JSON, Candidate, Client, Duel, error_of
+from duelwise.client import JSON, Candidate, Client, RemoteDecision, error_of
 from duelwise.service.problems import KINDS
 from in_process import candidates
 from known import inside
@@ -78,7 +78,7 @@ def test_an_ask_without_an_answer_is_repeated_under_the_same_event_id() -> None:
 
     waits: list[float] = []
     duel = remote(handler, waits).stream("meals").ask(candidates())
-    assert isinstance(duel, Duel)
+    assert isinstance(duel, RemoteDecision)
     assert len(seen) == 3
     assert len(set(seen)) == 1
     assert len(waits) == 2

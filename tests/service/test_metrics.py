@@ -6,9 +6,9 @@ import logging
 
 import pytest
 
-from duelwise.service import watching
+from duelwise.service import request_middleware
 from duelwise.service.metrics import Counts, Metrics, Spread, text
-from duelwise.service.watching import READY, Watch
+from duelwise.service.request_middleware import READY, Watch
 from duelwise.storage import StreamRow
 
 
@@ -84,7 +84,7 @@ def test_faults_are_logged_and_refusals_under_load_once_a_second(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now, watch = 10.0, Watch(Metrics())
-    monkeypatch.setattr(watching.time, "monotonic", lambda: now)
+    monkeypatch.setattr(request_middleware.time, "monotonic", lambda: now)
     caplog.set_level(logging.WARNING)
 
     def answered(status: int, route: str = "/ask") -> None:

@@ -8,10 +8,10 @@ from typing import cast
 
 import pytest
 
-from duelwise.service import posting
+from duelwise.service import postgres_writer
 from duelwise.service.cores import LOOK_SECONDS, Cores
-from duelwise.service.lanes import Lane, Outcomes
-from duelwise.service.posting import NOT_PAUSING, PostedWriter
+from duelwise.service.group_writer import Outcomes, StreamQueue
+from duelwise.service.postgres_writer import NOT_PAUSING, PostgresWriter
 from duelwise.storage import Store
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.operations import Operation, Retract
@@ -79,26 +79,28 @@ class Server:
 
     def __init__(self, loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
         self.loop, self.sizes = loop, list[int]()
-        self._then: posting.Then | None = None
-        monkeypatch.setattr(posting, "post_turn", self._post)
-        monkeypatch.setattr(posting, "wait_for", self._wait_for)
+        self._then: postgres_writer.Then | None = None
+        monkeypatch.setattr(postgres_writer, "begin_postgres_turn", self._post)
+        monkeypatch.setattr(postgres_writer, "wait_for", self._wait_for)
         monkeypatch.setattr(asyncio, "get_running_loop", lambda: loop)
         self.machine = Machine()
-        writer = PostedWriter(cast("Store", None), cast("Executor", None), lambda _: None, cores=self.machine)
+        writer = PostgresWriter(
+            cast("Store", None), cast("Executor", None), lambda _: None, cores=self.machine
+        )
         stream = type("Stream", (), {"name": "fake", "settings": StreamSettings(context_dim=1)})()
-        self._lane = Lane(cast("DecisionStream", stream), writer, limit=99)
+        self._queue = StreamQueue(cast("DecisionStream", stream), writer, limit=99)
 
     def _post(self, store: Store, groups: list[tuple[DecisionStream, list[Operation]]]) -> Turn:
         ((_, operations),) = groups
         self.sizes.append(len(operations))
         return Turn(operations)
 
-    def _wait_for(self, connection: object, loop: object, then: posting.Then) -> None:
+    def _wait_for(self, connection: object, loop: object, then: postgres_writer.Then) -> None:
         self._then = then
 
     def come(self, count: int) -> None:
         for _ in range(count):
-            self._lane.submit([Retract("1-a")], lambda _: None)
+            self._queue.submit([Retract("1-a")], lambda _: None)
         self.loop.pass_time(0.0)
 
     def commit(self) -> None:

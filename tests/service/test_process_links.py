@@ -8,9 +8,9 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from duelwise.service import links
-from duelwise.service.links import Answered, Answering, Frames, Link, Question
+from duelwise.service import process_links
 from duelwise.service.problems import Reply
+from duelwise.service.process_links import Answered, Answering, Frames, Link, Question
 
 
 class Wire:
@@ -57,7 +57,7 @@ def test_frames_are_read_however_they_are_cut(size: int) -> None:
 
 
 def test_a_frame_that_is_too_long_ends_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "MOST_BYTES", 6)
+    monkeypatch.setattr(process_links, "MOST_BYTES", 6)
     numbers = Numbers()
     numbers.data_received(framed(1_000_000))  # of six bytes
     assert (numbers.got, numbers.wire.aborted) == ([1_000_000], False)
@@ -81,7 +81,7 @@ def test_a_few_messages_are_sent_together_and_no_more_than_four() -> None:
 def test_large_messages_go_in_frames_of_their_own() -> None:
     async def sent() -> list[bytes]:
         numbers = Numbers()
-        for number, size in enumerate((1, links.LARGE, links.LARGE, 10, 10)):
+        for number, size in enumerate((1, process_links.LARGE, process_links.LARGE, 10, 10)):
             numbers.send(number, size)
         await asyncio.sleep(0)
         return numbers.wire.pieces

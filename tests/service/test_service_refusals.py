@@ -11,7 +11,7 @@ import pytest
 from duelwise.errors import Folding
 from duelwise.service import ServiceSettings
 from duelwise.service.problems import respond
-from duelwise.stream.turns import Turn
+from duelwise.stream.sqlite_turns import SqliteTurn
 from in_process import MEALS, candidates
 
 
@@ -155,14 +155,14 @@ class TestOverload:
         self, http: httpx.Client, meals: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         begun, go = threading.Event(), threading.Event()
-        commit = Turn.commit
+        commit = SqliteTurn.commit
 
-        def slow(turn: Turn) -> None:
+        def slow(turn: SqliteTurn) -> None:
             begun.set()
             go.wait(30)
             commit(turn)
 
-        monkeypatch.setattr(Turn, "commit", slow)
+        monkeypatch.setattr(SqliteTurn, "commit", slow)
         body = {"candidates": candidates()}
         with ThreadPoolExecutor(1) as pool:
             batch = {"items": [{"op": "ask", **body}] * 2}

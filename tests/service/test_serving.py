@@ -16,29 +16,29 @@ from duelwise.errors import InvalidInput
 from duelwise.service import ServiceSettings, serving
 from duelwise.service.connections import GuardedProtocol
 from duelwise.service.logs import JsonLines
-from duelwise.service.serving import Place
+from duelwise.service.serving import ProcessArguments
 
 
-def place(**fields: Any) -> Place:
+def arguments(**fields: Any) -> ProcessArguments:
     usual = {
         "store": "sqlite:///s.db",
         "settings": ServiceSettings(),
         "host": "127.0.0.1",
         "port": free_port(),
     }
-    return Place(**{**usual, "workers": 1, "secret": "secret", **fields})
+    return ProcessArguments(**{**usual, "workers": 1, "secret": "secret", **fields})
 
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_socket_is_shared_where_there_are_several(shared: bool) -> None:
-    with serving._listening(place(), shared=shared) as listener:
+    with serving._listening(arguments(), shared=shared) as listener:
         assert listener.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
         assert bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT)) == shared
         assert listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
 
 
 def test_a_port_that_is_taken_is_named() -> None:
-    at = place()
+    at = arguments()
     with (
         serving._listening(at, shared=False),
         pytest.raises(InvalidInput, match=rf"127\.0\.0\.1, port {at.port} cannot be listened on"),
@@ -77,7 +77,7 @@ class Begun:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_process_listens_alone_or_beside_others(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     begun = Begun(monkeypatch)
-    serving.work(place(workers=workers), 1)
+    serving.work(arguments(workers=workers), 1)
     assert begun.homes == [(1, workers, "secret")]
     assert begun.said == [serving.SWITCH_SECONDS, "adopted", workers > 1]
     assert GuardedProtocol.most == 77
@@ -89,7 +89,7 @@ def test_one_process_works_itself_and_several_are_kept_alive(
 ) -> None:
     begun: list[tuple[object, ...]] = []
     monkeypatch.setattr(serving, "log_to_stderr", lambda: None)
-    monkeypatch.setattr(serving, "work", lambda place, number: begun.append((place.port, number)))
+    monkeypatch.setattr(serving, "work", lambda arguments, number: begun.append((arguments.port, number)))
     monkeypatch.setattr(serving, "keep_alive", lambda _, *told: begun.append((told[0].port, "kept", told[1])))
     port = free_port()
     serving.serve("sqlite:///s.db", ServiceSettings(), host="127.0.0.1", port=port, workers=workers)

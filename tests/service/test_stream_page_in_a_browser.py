@@ -12,7 +12,7 @@ import pytest
 from servers import serving
 
 from duelwise.stream import DecisionStream, FromCatalogue, StreamSettings
-from duelwise.stream.operations import Ask, Duel, Tell
+from duelwise.stream.operations import Ask, Decision, Tell
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -45,7 +45,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         utility = dict(zip(ids, (features @ TASTE).tolist(), strict=True))
         for _ in range(VOTES // AT_ONCE):
             duels = stream.run([Ask(FromCatalogue())] * (AT_ONCE + 1))[:AT_ONCE]
-            stream.run([_vote(duel, utility, rng) for duel in duels if isinstance(duel, Duel)])
+            stream.run([_vote(duel, utility, rng) for duel in duels if isinstance(duel, Decision)])
     with serving(store) as server:
         yield f"{server.url}/streams/shop"
 
@@ -57,7 +57,7 @@ def _moments() -> Iterator[float]:
         yield now
 
 
-def _vote(duel: Duel, utility: dict[str, float], rng: np.random.Generator) -> Tell:
+def _vote(duel: Decision, utility: dict[str, float], rng: np.random.Generator) -> Tell:
     apart = utility[str(duel.left.id)] - utility[str(duel.right.id)]
     left = rng.random() < 1 / (1 + np.exp(-apart - BIAS))
     source = [SOURCE, *(f"rater {k}" for k in range(1, 20))][int(rng.integers(20))]

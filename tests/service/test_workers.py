@@ -30,7 +30,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 class Row(workers._Worker):
-    """A place whose processes are made up: dead at once, unless said otherwise."""
+    """A worker whose processes are made up: dead at once, unless said otherwise."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(lambda *_: None, None, 2)

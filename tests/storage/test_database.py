@@ -14,8 +14,8 @@ from alembic.migration import MigrationContext
 
 from duelwise.errors import InvalidInput, StorageFailure, UnknownName
 from duelwise.storage import Store, open_store, writer
+from duelwise.storage.compiled_statements import CompiledStatement
 from duelwise.storage.database import open_engine, write_ahead
-from duelwise.storage.prepared import Prepared
 from duelwise.storage.schema import metadata
 from full_disk import Disk
 
@@ -28,10 +28,12 @@ def test_migrations_lead_to_the_schema(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("query", [writer._OVERDUE, writer._VOTED], ids=["overdue", "without context"])
-def test_tickets_that_waited_too_long_are_found_by_their_index(query: Prepared, tmp_path: Path) -> None:
+def test_tickets_that_waited_too_long_are_found_by_their_index(
+    query: CompiledStatement, tmp_path: Path
+) -> None:
     """Every process looks once a minute, on its event loop: not at every ticket that there ever was."""
     with closing(open_store(f"sqlite:///{tmp_path}/duels.db")) as store:
-        sender = store.quick()
+        sender = store.sqlite_connection()
         plan = sender.send("EXPLAIN QUERY PLAN " + query._text(sender), (1, 2.0, 0.0, -1, 3)).fetchall()
         assert plan[0][3] == (
             "SEARCH tickets USING INDEX tickets_open (stream_id=? AND (asked_at,round)>(?,?) AND asked_at<?)"

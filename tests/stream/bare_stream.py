@@ -6,13 +6,13 @@ from numpy.typing import ArrayLike
 from duelwise.stream.candidates import CandidateSet
 from duelwise.stream.choosing import Chooser
 from duelwise.stream.events import Asked, Event, Observed, Recorded, Told
-from duelwise.stream.folded import Folded
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.stream_state import StreamState
 
 
 class BareStream:
     def __init__(self, settings: StreamSettings) -> None:
-        self.settings, self.folded, self.log = settings, Folded(settings), []
+        self.settings, self.folded, self.log = settings, StreamState(settings), []
         self._chooser = Chooser(settings)
 
     def ask(self, x: ArrayLike):

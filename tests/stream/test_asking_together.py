@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from duelwise.errors import Conflict, DuelwiseError, InvalidInput
-from duelwise.learning.gathered_offers import NUMBERS, ROOM
+from duelwise.learning.ask_batch import NUMBERS, ROOM
+from duelwise.receipts import Receipt
 from duelwise.storage import unpack
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.choosing import Chooser
-from duelwise.stream.folded import KEPT_FROM, Folded
-from duelwise.stream.operations import Answer, Ask, Duel, Observe, Operation, Receipt, Tell
+from duelwise.stream.operations import Answer, Ask, Decision, Observe, Operation, Tell
+from duelwise.stream.stream_state import KEPT_FROM, StreamState
 from duelwise.types import Array
 
 RANGES = {"a": (-2.0, 2.0), "b": (-1.0, 1.0), "c": (0.0, 3.0), "late": (-1.0, 1.0)}
@@ -49,7 +50,7 @@ def lived(url: str, settings: StreamSettings, *, turns: int = 8) -> tuple[list[o
             duels = stream.commit(asks(rng, 12))
             votes: list[Operation] = []
             for duel in duels[:-3]:
-                assert isinstance(duel, Duel)
+                assert isinstance(duel, Decision)
                 if settings.post_dim:
                     votes.append(Observe(duel.ticket, *rng.normal(size=(2, 1))))
                 votes.append(Tell(duel.ticket, ("left", "right", "tie")[int(rng.integers(3))]))
@@ -63,7 +64,7 @@ def lived(url: str, settings: StreamSettings, *, turns: int = 8) -> tuple[list[o
 
 def without_tag(answer: object) -> object:
     """Two streams tell their tickets apart by a tag."""
-    if isinstance(answer, Duel | Receipt):
+    if isinstance(answer, Decision | Receipt):
         return answer._replace(ticket=answer.ticket.partition("-")[0])
     return repr(answer)
 
@@ -71,21 +72,21 @@ def without_tag(answer: object) -> object:
 @pytest.mark.parametrize("name", SETTINGS)
 def test_together_is_as_one_by_one(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings, served = settings_of(SETTINGS[name]), list[int]()
-    choose_and_serve = Folded.choose_and_serve
+    choose_and_serve = StreamState.choose_and_serve
 
-    def counted(folded: Folded, offered: Any, *given: Any) -> Any:
+    def counted(folded: StreamState, offered: Any, *given: Any) -> Any:
         found = choose_and_serve(folded, offered, *given)
         served.append(len(found[0]))
         return found
 
-    monkeypatch.setattr(Folded, "choose_and_serve", counted)
+    monkeypatch.setattr(StreamState, "choose_and_serve", counted)
     together, state = lived(f"sqlite:///{tmp_path}/together.db", settings)
     assert sum(served) == 8 * 21  # the ask that stands alone too
     monkeypatch.setattr(Chooser, "can_choose_together", lambda *_: False)
     one_by_one, other_state = lived(f"sqlite:///{tmp_path}/single.db", settings)
     assert sum(served) == 8 * 21
     assert together == one_by_one
-    clamped = any(isinstance(answer, Duel) and answer.clamped for answer in together)
+    clamped = any(isinstance(answer, Decision) and answer.clamped for answer in together)
     assert clamped == bool(settings.ranges)
     assert state.keys() == other_state.keys()
     for key in state:
@@ -120,11 +121,12 @@ def test_what_is_refused_or_repeated_is_answered_in_its_place(tmp_path: Path) ->
                 Ask(other),
             ]
         )
-        duels = [answer for answer in answers if isinstance(answer, Duel)]
+        duels = [answer for answer in answers if isinstance(answer, Decision)]
         assert [kind_of(answer) for answer in answers] == [
-            Duel, "repeated", InvalidInput, Duel, "repeated", Conflict, InvalidInput, Duel, Duel,
+            Decision, "repeated", InvalidInput, Decision, "repeated", Conflict, InvalidInput,
+            Decision, Decision,
         ]  # fmt: skip
-        assert isinstance(before, Duel)
+        assert isinstance(before, Decision)
         assert duels[1].ticket == before.ticket
         assert duels[3].ticket == duels[0].ticket
         # The choice knew of every event before it.
@@ -135,7 +137,7 @@ def test_what_is_refused_or_repeated_is_answered_in_its_place(tmp_path: Path) ->
 
 
 def kind_of(answer: Answer | DuelwiseError) -> object:
-    return "repeated" if isinstance(answer, Duel) and answer.repeated else type(answer)
+    return "repeated" if isinstance(answer, Decision) and answer.repeated else type(answer)
 
 
 def test_more_asks_than_fit_and_large_ones(tmp_path: Path) -> None:
@@ -143,7 +145,7 @@ def test_more_asks_than_fit_and_large_ones(tmp_path: Path) -> None:
     with DecisionStream.create(f"sqlite:///{tmp_path}/many.db", "many", settings) as stream:
         many: list[Operation] = [*asks(rng, 2 * ROOM + 7), Ask(rng.normal(size=(KEPT_FROM, 3)))]
         answers = stream.commit([*many, *asks(rng, 3)])
-        rounds = [int(answer.ticket.partition("-")[0]) for answer in answers if isinstance(answer, Duel)]
+        rounds = [int(answer.ticket.partition("-")[0]) for answer in answers if isinstance(answer, Decision)]
         assert rounds == list(range(len(many) + 3))
 
 
@@ -153,7 +155,7 @@ def test_a_learner_without_numbers_draws_the_pair(tmp_path: Path) -> None:
     with DecisionStream.create(f"sqlite:///{tmp_path}/lost.db", "lost", settings) as stream:
         stream.replica.folded.learner.theta[...] = np.nan
         answers = stream.commit(asks(rng, 4))
-        assert [isinstance(answer, Duel) and answer.fallback for answer in answers] == [True] * 4
+        assert [isinstance(answer, Decision) and answer.fallback for answer in answers] == [True] * 4
 
 
 def test_a_group_that_fails_half_way_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,11 +164,11 @@ def test_a_group_that_fails_half_way_leaves_no_trace(tmp_path: Path, monkeypatch
         stream.commit(asks(rng, 4))
         before = unpack(stream.replica.folded.snapshot().payload)[1]
 
-        def fail(_self: Folded, _events: object) -> None:
+        def fail(_self: StreamState, _events: object) -> None:
             raise OSError("no more")
 
         with monkeypatch.context() as patched:
-            patched.setattr(Folded, "take_served", fail)
+            patched.setattr(StreamState, "take_served", fail)
             with pytest.raises(OSError, match="no more"):
                 stream.commit(asks(rng, 4))
         stream.report()
@@ -180,7 +182,7 @@ def test_an_ask_knows_of_those_before_it_in_its_group(tmp_path: Path) -> None:
     settings = settings_of({"post_dim": 0})
     x: Array = np.random.default_rng(1).uniform(-1, 1, size=(6, 3))
     with DecisionStream.create(f"sqlite:///{tmp_path}/same.db", "same", settings) as stream:
-        duels = [one for one in stream.commit([Ask(x)] * 12) if isinstance(one, Duel)]
+        duels = [one for one in stream.commit([Ask(x)] * 12) if isinstance(one, Decision)]
         assert len({frozenset((duel.left.index, duel.right.index)) for duel in duels}) > 1
 
 
@@ -189,5 +191,5 @@ def test_offers_that_do_not_fit_into_one_call(tmp_path: Path) -> None:
     assert 4 * count * 3 > NUMBERS
     with DecisionStream.create(f"sqlite:///{tmp_path}/wide.db", "wide", settings) as stream:
         answers = stream.commit([Ask(x) for x in rng.normal(size=(9, count, 3))])
-        rounds = [int(answer.ticket.partition("-")[0]) for answer in answers if isinstance(answer, Duel)]
+        rounds = [int(answer.ticket.partition("-")[0]) for answer in answers if isinstance(answer, Decision)]
         assert rounds == list(range(9))

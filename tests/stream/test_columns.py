@@ -18,13 +18,13 @@ from duelwise.storage.codec import MOST_LAYOUTS, unpack_together
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.columns import ODD, columns_of
 from duelwise.stream.events import REWRITING
-from duelwise.stream.folded import Folded
 from duelwise.stream.folding import fold, rebuild
 from duelwise.stream.leaving_out import left_out
 from duelwise.stream.ledger import WEIGHTS_KEPT, Ledger
 from duelwise.stream.log_time import DAY, HOUR, LogTime
 from duelwise.stream.logs import RecordedLog, StoredLog
-from duelwise.stream.operations import Ask, Duel, Tell
+from duelwise.stream.operations import Ask, Decision, Tell
+from duelwise.stream.stream_state import StreamState
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "without contexts": {"post_dim": 0},
@@ -82,7 +82,7 @@ def test_a_stored_log_folds_to_what_its_events_fold_to_one_by_one(kind: str, tmp
             assert state == fold(settings, together, upto=upto).snapshot().payload
         state = rebuild(settings, stored, upto=head).snapshot().payload
         assert state == rebuild(settings, together, upto=head).snapshot().payload
-        singly = Folded(settings, leaving_out=left_out(stored.of_kinds(REWRITING, upto=head)))
+        singly = StreamState(settings, leaving_out=left_out(stored.of_kinds(REWRITING, upto=head)))
         for recorded in together.events(after=0, upto=head):
             singly.apply(recorded)
         assert state == singly.snapshot().payload
@@ -91,7 +91,7 @@ def test_a_stored_log_folds_to_what_its_events_fold_to_one_by_one(kind: str, tmp
 def test_a_log_of_many_duels_that_want_several_votes_is_folded(tmp_path: Path) -> None:
     settings, x = StreamSettings(context_dim=2, votes_wanted=2), np.random.default_rng(0).random((400, 3, 2))
     with DecisionStream.create(f"sqlite:///{tmp_path}/many.db", "log", settings) as stream:
-        asked = [cast("Duel", duel) for duel in stream.run([Ask(each) for each in x])]
+        asked = [cast("Decision", duel) for duel in stream.run([Ask(each) for each in x])]
         for source in ("ann", "bob"):
             stream.run([Tell(duel.ticket, "left", source) for duel in asked])
         state = stream.report().counts
@@ -123,7 +123,7 @@ def test_events_of_columns_follow_each_other(tmp_path: Path) -> None:
         closing(open_store(f"sqlite:///{tmp_path}/duels.db")) as store,
         pytest.raises(StorageFailure, match="Event 2 follows event 0; events are folded in order"),
     ):
-        Folded(settings).apply_all(store.event_columns(1, after=1, upto=50))
+        StreamState(settings).apply_all(store.event_columns(1, after=1, upto=50))
 
 
 def test_many_values_are_unpacked_as_each_by_itself() -> None:
@@ -193,7 +193,7 @@ def test_a_vote_that_is_retracted_soon_stays_in_the_counts_of_its_source(tmp_pat
     upto = next(one.seq for one in events.of_kinds(("retracted",), upto=events.head))
     state = fold(settings, events, upto=upto)
     assert state.ledger.sources.keys() == {"one"}
-    each = Folded(settings)
+    each = StreamState(settings)
     for recorded in events.events(after=0, upto=upto):
         each.apply(recorded)
     assert state.snapshot().payload == each.snapshot().payload

@@ -7,9 +7,9 @@ import pytest
 from living import SETTINGS, Clock, candidates, live, vote
 from numpy.random import Generator
 
-from duelwise.errors import Conflict, Expired
+from duelwise.errors import Conflict, DuelExpired
 from duelwise.storage import Store
-from duelwise.stream import Ask, DecisionStream, Duel, Observe, Receipt, Retract, StreamSettings, Tell
+from duelwise.stream import Ask, Decision, DecisionStream, Observe, Receipt, Retract, StreamSettings, Tell
 from known import inside, known
 
 
@@ -80,7 +80,7 @@ def test_an_event_id_gives_the_same_duel_again(stream: DecisionStream, rng: Gene
     assert again == first._replace(repeated=True)
     assert stream.model_version == 1
     one, two = stream.run([Ask(offered, "order 8"), Ask(offered, "order 8")])
-    assert isinstance(one, Duel)
+    assert isinstance(one, Decision)
     assert two == one._replace(repeated=True)
     for wrong in (others, [*offered, others[0] | {"id": "new"}], [{**offered[0], "id": "x"}, *offered[1:]]):
         with pytest.raises(Conflict, match="other candidates"):
@@ -109,9 +109,9 @@ def test_side_exits(stream: DecisionStream, rng: Generator) -> None:
 def test_a_late_vote_finds_its_ticket_expired(stream: DecisionStream, clock: Clock, rng: Generator) -> None:
     duel = stream.ask(candidates(rng))
     clock.pass_slowly(stream, SETTINGS.vote_ttl_seconds + 1)
-    with pytest.raises(Expired, match="ask again"):
+    with pytest.raises(DuelExpired, match="ask again"):
         stream.tell(duel.ticket, "left")
-    with pytest.raises(Expired):
+    with pytest.raises(DuelExpired):
         stream.observe(duel.ticket, [1.0, 2.0], [3.0, 4.0])
     assert stream.counts()["expired"] == 1
     assert stream.ticket(duel.ticket).state == "expired"
@@ -168,7 +168,7 @@ def test_a_batch_answers_each_request_in_order(stream: DecisionStream, rng: Gene
         ]
     )
     kinds = [type(answer).__name__ for answer in answers]
-    assert kinds == ["Receipt", "InvalidInput", "Receipt", "Conflict", "Duel", "UnknownTicket"]
+    assert kinds == ["Receipt", "InvalidInput", "Receipt", "Conflict", "Decision", "UnknownTicket"]
     assert isinstance(answers[2], Receipt)
     assert answers[2].state == "told"
 

@@ -17,9 +17,9 @@ from duelwise.storage import open_store
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.evaluating import OFFLINE, POSTERIOR, Folds, _offers, _offline, evaluate
 from duelwise.stream.events import Asked, Recorded, Told
-from duelwise.stream.folded import Folded
 from duelwise.stream.logs import RecordedLog
 from duelwise.stream.prequential import _won, chances, held_out, walk
+from duelwise.stream.stream_state import StreamState
 from duelwise.stream.transfer import backup, read_backup
 from duelwise.types import JSON, Array
 from known import known
@@ -82,7 +82,7 @@ def test_each_vote_is_foreseen_by_the_estimate_of_its_moment(
 
 def test_chances_are_of_features_in_units_of_their_range() -> None:
     ranges: dict[str, JSON] = {"price": [-2, 2], "stars": [-4, 4], "way": [-1, 3]}
-    folded = Folded(StreamSettings(context_dim=3, feature_names=tuple(ranges), ranges=ranges))
+    folded = StreamState(StreamSettings(context_dim=3, feature_names=tuple(ranges), ranges=ranges))
     theta = folded.learner.theta[0]
     theta[:] = 1.0, -2.0, 0.5
     z = np.random.default_rng(0).uniform(-1, 2, (5, 2, 3))

@@ -24,9 +24,9 @@ from duelwise.stream.events import (
     kind_of,
     to_json,
 )
-from duelwise.stream.folded import Folded
 from duelwise.stream.folding import fold, load, rebuild
 from duelwise.stream.logs import RecordedLog, StoredLog
+from duelwise.stream.stream_state import StreamState
 from duelwise.stream.transfer import export_lines, read_lines
 
 
@@ -303,7 +303,7 @@ def test_memory_follows_what_is_pending(
 
 
 def test_a_fold_takes_events_in_order() -> None:
-    folded = Folded(SETTINGS)
+    folded = StreamState(SETTINGS)
     asked = Asked(0, "t", np.array([0, 1]), np.zeros((2, 3)), np.zeros((2, 2)), False, 0)
     folded.apply(Recorded(1, 0.0, asked))
     with pytest.raises(OSError, match="Event 3 follows event 1"):

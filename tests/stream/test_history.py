@@ -25,7 +25,7 @@ from duelwise.stream.events import (
     SourcesWeighed,
     Told,
 )
-from duelwise.stream.history import History
+from duelwise.stream.history import TicketHistory
 from known import known
 
 SETTINGS = StreamSettings(context_dim=2, post_dim=1)
@@ -47,8 +47,8 @@ def put(**fields: Any) -> ItemsPut:
     return PUT._replace(**fields)
 
 
-def after(*events: Event) -> History:
-    history = History(SETTINGS)
+def after(*events: Event) -> TicketHistory:
+    history = TicketHistory(SETTINGS)
     for seq, event in enumerate(events, start=1):
         assert history.take(Recorded(seq, 1000.0, event)) is None
     return history
@@ -140,7 +140,7 @@ def test_a_time_is_a_number(at: object) -> None:
 
 
 def test_a_request_has_a_name_of_its_own() -> None:
-    history = History(SETTINGS)
+    history = TicketHistory(SETTINGS)
     assert history.take(Recorded(1, 0.0, ASKED, "mine")) is None
     assert "used before" in known(history.take(Recorded(2, 0.0, asked(round=1), "mine")))
     assert "no name" in known(said(ASKED, event_id="a" * 201))
@@ -149,7 +149,7 @@ def test_a_request_has_a_name_of_its_own() -> None:
 
 def test_ranges_are_for_streams_that_scale() -> None:
     old = StreamSettings.from_dict(SETTINGS.to_dict() | {"edition": 1})
-    assert History(old).take(Recorded(1, 0.0, UNITS)) == "sets ranges in a stream of edition 1"
+    assert TicketHistory(old).take(Recorded(1, 0.0, UNITS)) == "sets ranges in a stream of edition 1"
 
 
 def test_the_rows_of_tickets_follow_their_events() -> None:

@@ -7,7 +7,7 @@ from numpy.random import Generator
 
 from duelwise.errors import Conflict, InvalidInput
 from duelwise.storage import Store
-from duelwise.stream import Ask, DecisionStream, Duel, Observe, StreamSettings, Tell
+from duelwise.stream import Ask, Decision, DecisionStream, Observe, StreamSettings, Tell
 from duelwise.stream.folding import fold
 from duelwise.stream.logs import StoredLog
 from duelwise.stream.repair import verify
@@ -135,7 +135,7 @@ def test_asks_of_one_transaction_know_of_each_other(
     stream: DecisionStream, store: Store, rng: Generator
 ) -> None:
     offered = candidates(rng)
-    duels = [answer for answer in stream.run([Ask(offered)] * 10) if isinstance(answer, Duel)]
+    duels = [answer for answer in stream.run([Ask(offered)] * 10) if isinstance(answer, Decision)]
     assert len(duels) == 10
     pairs = {frozenset((duel.left.id, duel.right.id)) for duel in duels}
     assert len(pairs) > 1

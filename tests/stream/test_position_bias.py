@@ -16,7 +16,7 @@ from duelwise.learning.learner import DuelingLearner
 from duelwise.storage import Store, open_store
 from duelwise.stream import DecisionStream, FromCatalogue, StreamSettings
 from duelwise.stream.evaluating import evaluate
-from duelwise.stream.operations import Ask, Duel, Import, Tell
+from duelwise.stream.operations import Ask, Decision, Import, Tell
 from duelwise.stream.repair import verify
 from duelwise.stream.stressing import stress
 from duelwise.stream.transfer import backup, derive, read_backup, restore
@@ -83,7 +83,7 @@ def test_sides_are_drawn_whoever_leads_and_the_estimate_needs_no_imports(store: 
         with filled(store, goal, replace(SIDED, goal=goal), []) as stream:
             for _ in range(40):
                 duels = stream.run([Ask(FromCatalogue())] * 25)
-                stream.run([_vote(duel, rng) for duel in duels if isinstance(duel, Duel)])
+                stream.run([_vote(duel, rng) for duel in duels if isinstance(duel, Decision)])
             positions = stream.report().positions
             assert positions.first_on_left is not None
             assert 0.4 < positions.first_on_left < 0.6
@@ -94,7 +94,7 @@ def test_sides_are_drawn_whoever_leads_and_the_estimate_needs_no_imports(store: 
             assert [one.feature for one in stream.report().ranges] == list(PLAIN.feature_names)
 
 
-def _vote(duel: Duel, rng: np.random.Generator) -> Tell:
+def _vote(duel: Decision, rng: np.random.Generator) -> Tell:
     apart = UTILITY[duel.left.index] - UTILITY[duel.right.index] + BIAS
     return Tell(duel.ticket, "left" if rng.random() < 1 / (1 + np.exp(-apart)) else "right", "app")
 

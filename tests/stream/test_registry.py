@@ -51,7 +51,7 @@ def test_a_stream_that_is_folded_again_says_so_and_the_others_serve(
     _execute(store, "UPDATE snapshots SET format = 1 WHERE stream_id = 1")
     go_on, fold = threading.Event(), folding.fold
 
-    def slowly(*arguments: Any, **named: Any) -> folding.Folded:
+    def slowly(*arguments: Any, **named: Any) -> folding.StreamState:
         assert go_on.wait(20)
         return fold(*arguments, **named)
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from duelwise.errors import Conflict
+from duelwise.receipts import Side
 from duelwise.stream.candidates import CandidateSet
 from duelwise.stream.events import Asked
-from duelwise.stream.operations import Side
-from duelwise.stream.repeating import check_repeated, digest_of, duel_of
+from duelwise.stream.repeating import check_repeated, decision_of, digest_of
 from duelwise.types import Array
 
 X = np.arange(6.0).reshape(3, 2)
@@ -30,9 +30,9 @@ def test_names_that_run_together_are_told_apart() -> None:
 
 
 def test_a_duel_is_answered_as_it_was_shown() -> None:
-    duel = duel_of(ASKED, repeated=True, clamped=("price",))
+    duel = decision_of(ASKED, repeated=True, clamped=("price",))
     assert (duel.left, duel.right) == (Side("a", 0), Side("c", 2))
-    assert duel_of(ASKED._replace(swapped=False, ids=None), repeated=False).left == Side(None, 2)
+    assert decision_of(ASKED._replace(swapped=False, ids=None), repeated=False).left == Side(None, 2)
     assert (duel.ticket, duel.model_version, duel.repeated, duel.clamped) == ("4-tag", 3, True, ("price",))
 
 

@@ -4,11 +4,12 @@ import pytest
 from living import Clock
 
 from duelwise.errors import Conflict
+from duelwise.receipts import Receipt
 from duelwise.storage import Store
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.folding import fold
 from duelwise.stream.logs import StoredLog
-from duelwise.stream.operations import Receipt, Retract, Tell
+from duelwise.stream.operations import Retract, Tell
 
 
 @pytest.mark.parametrize("post_dim", [0, 1])

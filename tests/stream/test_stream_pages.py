@@ -9,26 +9,28 @@ import pytest
 
 from duelwise.answers.foresight import CalibrationBin
 from duelwise.answers.influence import Minority
-from duelwise.answers.scoring import Estimate, Score
+from duelwise.answers.scoring import MeanWithError, Score
 from duelwise.stream import evaluation_page, stress_page
 from duelwise.stream.audit_page import SHOWN, audit_page
 from duelwise.stream.auditing import Audit, GroupCheck
-from duelwise.stream.evaluating import Evaluation, Line
+from duelwise.stream.evaluating import Evaluation, EvaluationLine
 from duelwise.stream.plots import chart
 from duelwise.stream.stressing import Moved, Stressed
 
 SCORE = Score(
-    votes=40, log_loss=Estimate(0.5, 0.02), winners=30, accuracy=0.8125,
+    votes=40, log_loss=MeanWithError(0.5, 0.02), winners=30, accuracy=0.8125,
     calibration=(CalibrationBin(0.25, 0.5, 10), CalibrationBin(0.75, 0.7, 30)), calibrated=False,
 )  # fmt: skip
-HELD_OUT = SCORE._replace(log_loss=Estimate(0.6, 0.03), accuracy=None, calibrated=True)
+HELD_OUT = SCORE._replace(log_loss=MeanWithError(0.6, 0.03), accuracy=None, calibrated=True)
 FOUND = Evaluation(
     votes=40,
     sources=3,
     folds="2 folds",
     lines=(
-        Line("live", "recipe", SCORE, HELD_OUT, Estimate(0.01, 0.005), Estimate(0.75, 0.1)),
-        Line("offline <fit>", "offline", None, HELD_OUT, None, None),
+        EvaluationLine(
+            "live", "recipe", SCORE, HELD_OUT, MeanWithError(0.01, 0.005), MeanWithError(0.75, 0.1)
+        ),
+        EvaluationLine("offline <fit>", "offline", None, HELD_OUT, None, None),
     ),
     policy_value="Nobody can tell.",
 )

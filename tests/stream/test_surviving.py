@@ -176,7 +176,7 @@ def test_an_interruption_between_commit_and_fold_is_made_good(
     vote(stream, rng)
     duel = stream.ask(candidates(rng))
     interrupted = lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)  # noqa: E731
-    monkeypatch.setattr("duelwise.stream.folded.Folded._hear", interrupted)
+    monkeypatch.setattr("duelwise.stream.stream_state.StreamState._hear", interrupted)
     with pytest.raises(KeyboardInterrupt):
         stream.tell(duel.ticket, "left")
     monkeypatch.undo()

@@ -56,7 +56,7 @@ def _open_with_another_version(folder: Path, url: str, change: dict[str, tuple[s
 
 CHANGES = {
     "as it is": {},
-    "a state array is renamed": {"stream/folded.py": ('SHARE = "learner."', 'SHARE = "model."')},
+    "a state array is renamed": {"stream/stream_state.py": ('SHARE = "learner."', 'SHARE = "model."')},
     "the arithmetic is raised": {
         "stream/arithmetic.py": (f"ARITHMETIC = {ARITHMETIC}\n", f"ARITHMETIC = {ARITHMETIC + 1}\n")
     },

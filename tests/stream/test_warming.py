@@ -14,7 +14,7 @@ PROGRAM = """
 import json, os, sys
 os.environ["NUMBA_CACHE_DIR"] = sys.argv[1]
 from numba.core import event
-from duelwise.learning.core.patient import patience
+from duelwise.learning.core.deferred_compilation import patience
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.operations import Ask, Observe, Tell
 from duelwise.stream.warming import warm_once

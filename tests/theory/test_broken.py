@@ -84,7 +84,7 @@ def followed(**other: Unpack[Tuning]) -> algorithm.Definitions:
     return algorithm.definitions(setting, learner(setting, **other))
 
 
-def parts(*, width_factor: float = 1.0, true: Array | None = None) -> regret_terms.Parts:
+def parts(*, width_factor: float = 1.0, true: Array | None = None) -> regret_terms.RegretTerms:
     setting = regret_terms.served_late(SEED)
     return regret_terms.parts(setting, setting.learner(), width_factor=width_factor, true=true)
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import gammaincinv, ndtr
 
 from duelwise.answers.belief import Posterior
-from duelwise.answers.seeing import held_equal, seen_from
+from duelwise.answers.utility_differences import differences_from, held_equal
 from duelwise.errors import InvalidInput
 from duelwise.randomness import generator
 from duelwise.types import Array, IntArray
@@ -49,7 +49,7 @@ def rank(
     if not 0 < level < 1:
         raise InvalidInput(f"level is {level}; expected a probability between 0 and 1.")
     answer, middle = held_equal(answer, adjust), z.mean(axis=0)
-    seen = seen_from(answer, z, middle)
+    seen = differences_from(answer, z, middle)
     order = np.argsort(-seen.above, kind="stable")
     utility, error = seen.above[order], np.sqrt(seen.variance[order])
     low_rank, high_rank = _rank_ranges(answer, z, order, utility, error, level)

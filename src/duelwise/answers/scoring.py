@@ -13,7 +13,7 @@ from duelwise.answers.foresight import LEAST_CHANCE, CalibrationBin
 from duelwise.types import Array
 
 
-class Estimate(NamedTuple):
+class MeanWithError(NamedTuple):
     """A mean over votes with its standard error."""
 
     mean: float
@@ -24,7 +24,7 @@ class Score(NamedTuple):
     """How well votes were foreseen."""
 
     votes: int
-    log_loss: Estimate
+    log_loss: MeanWithError
     winners: int  # votes that name one: not ties
     accuracy: float | None  # the share of them whose side was given the higher chance
     calibration: tuple[CalibrationBin, ...]
@@ -56,11 +56,11 @@ def log_losses(chance: Array, outcome: Array) -> Array:
     return -(outcome * np.log(sure) + (1 - outcome) * np.log1p(-sure))
 
 
-def mean_of(values: Array, source: Sequence[str | None]) -> Estimate:
+def mean_of(values: Array, source: Sequence[str | None]) -> MeanWithError:
     """The mean of values (n,), its error clustered by source; a vote without one stands by itself."""
     mean = float(values.mean())
     sums: dict[str | int, float] = {}
     for k, (name, apart) in enumerate(zip(source, (values - mean).tolist(), strict=True)):
         key = k if name is None else name
         sums[key] = sums.get(key, 0.0) + apart
-    return Estimate(mean, math.sqrt(sum(one * one for one in sums.values())) / len(values))
+    return MeanWithError(mean, math.sqrt(sum(one * one for one in sums.values())) / len(values))

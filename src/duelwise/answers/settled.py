@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from duelwise.answers.belief import Posterior
-from duelwise.answers.seeing import seen_from
+from duelwise.answers.utility_differences import differences_from
 from duelwise.errors import InvalidInput
 from duelwise.types import Array, IntArray
 
@@ -71,7 +71,7 @@ def _evidence(answer: Posterior, z: Array, leaders: IntArray) -> tuple[Array, Ar
     certainty: list[Array] = []
     growth: list[Array] = []
     for leader in leaders.tolist():
-        above, variance, before = (np.delete(one, leaders) for one in seen_from(answer, z, z[leader]))
+        above, variance, before = (np.delete(one, leaders) for one in differences_from(answer, z, z[leader]))
         variance = np.maximum(variance, 1e-300)
         certainty.append(-above / np.sqrt(variance))
         growth.append(np.log(np.maximum(before, variance) / variance))

@@ -27,7 +27,7 @@ from duelwise.lab.play.compiled_loop import play
 from duelwise.lab.play.corruptions import StrategicCorruption
 from duelwise.lab.play.delays import GaussianDelay
 from duelwise.lab.worlds.linear import LinearWorld
-from duelwise.learning.core.patient import patience
+from duelwise.learning.core.deferred_compilation import patience
 from duelwise.learning.recipes import rcdp_ucb
 from duelwise.types import Contexts, Votes
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def progress(*, quiet: bool = False) -> Generator[Bar]:
+def progress(*, quiet: bool = False) -> Generator[ProgressBar]:
     """Shows how far a sweep is while it lasts."""
     columns = (
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[cells]}"),
@@ -23,10 +23,10 @@ def progress(*, quiet: bool = False) -> Generator[Bar]:
     console = Console(stderr=True, quiet=quiet)
     # One estimate over the whole job: cells differ in cost by a factor of hundreds.
     with Progress(*columns, console=console, speed_estimate_period=86_400, disable=quiet) as bar:
-        yield Bar(bar)
+        yield ProgressBar(bar)
 
 
-class Bar:
+class ProgressBar:
     """Shows a meter."""
 
     def __init__(self, progress: Progress) -> None:

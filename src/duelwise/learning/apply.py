@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from duelwise.learning.learned import NOTHING, Learned, Learner
+from duelwise.learning.learner_protocol import NOTHING, Learned, Learner
 from duelwise.types import Contexts, Duel, Event, Taught, Votes
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from duelwise.errors import InvalidInput, check_known
 from duelwise.learning import validation
+from duelwise.learning.ask_batch import AskBatch
 from duelwise.learning.core import batch
 from duelwise.learning.core import pending as waiting_duels
 from duelwise.learning.core.dispatch import in_python, offers_kernel
@@ -18,7 +19,6 @@ from duelwise.learning.core.group import choose_and_serve
 from duelwise.learning.core.links import link_code
 from duelwise.learning.core.monitors import Monitors, monitors
 from duelwise.learning.core.pending import Pending
-from duelwise.learning.core.reference import handle
 from duelwise.learning.core.roles import keeps_votes
 from duelwise.learning.core.round import knows_nothing, take_in
 from duelwise.learning.core.sequence import happen
@@ -36,12 +36,12 @@ from duelwise.learning.core.state import (
     scores,
     under,
 )
+from duelwise.learning.core.state_pointer import handle
 from duelwise.learning.core.units import Units
 from duelwise.learning.estimation import Estimate, Estimator, Remembers
-from duelwise.learning.gathered import Gathered
-from duelwise.learning.gathered_offers import GatheredOffers
-from duelwise.learning.learned import NOTHING, Learned, joined
-from duelwise.learning.post_serving.kernel_model import Foreseen, KernelModel
+from duelwise.learning.event_batch import EventBatch
+from duelwise.learning.learner_protocol import NOTHING, Learned, joined
+from duelwise.learning.post_serving.kernel_model import KernelModel, PrecomputedPredictions
 from duelwise.learning.post_serving.model import PostServing, PostServingModel
 from duelwise.learning.selection.distrust import distrusted
 from duelwise.learning.selection.rule import Noise, Selection, View, draws_noise, noise_of
@@ -112,7 +112,7 @@ class DuelingLearner:
         if self._estimate_is_compiled:
             state = cast(Any, self.estimate).compiled(0)
             self._keeps_votes = in_python(keeps_votes, state)(state)
-        self._nothing_foreseen = handle(Foreseen(np.empty((self.runs, 0, post_dim))))
+        self._nothing_foreseen = handle(PrecomputedPredictions(np.empty((self.runs, 0, post_dim))))
         self._ready, self._room_held = handle(batch.room_for(1, runs=self.runs)), 1
         self._silence = None if draws_noise(select) else np.zeros((self.runs, 0))
         self._set(self._fresh_core())
@@ -250,7 +250,7 @@ class DuelingLearner:
             return self.post_serving.held
         if x is None:
             return self._nothing_foreseen
-        return handle(Foreseen(np.ascontiguousarray(self.post_serving.predict(x))))
+        return handle(PrecomputedPredictions(np.ascontiguousarray(self.post_serving.predict(x))))
 
     def _choose_in_python(self, x: Array, predicted: Array) -> IntArray:
         """(R, 2) by a rule or a width that has no kernel."""
@@ -395,7 +395,7 @@ class DuelingLearner:
         """Whether `fold` can take a sequence of events: one run, and an estimate that is compiled."""
         return self.runs == 1 and self._estimate_is_compiled and not self._remembers
 
-    def fold(self, gathered: Gathered, units: Units, clamped: IntArray) -> Learned:
+    def fold(self, gathered: EventBatch, units: Units, clamped: IntArray) -> Learned:
         """Let events happen one after another, as serve, observe and tell would: the same floats, one call.
 
         Their features come as they are and are seen in these units; `clamped` (1, d) counts those beyond.
@@ -429,7 +429,7 @@ class DuelingLearner:
         return self.folds_at_once and foresees and not self._chooses_in_python and self._silence is not None
 
     def choose_and_serve(
-        self, offers: GatheredOffers, gathered: Gathered, units: Units, clamped: IntArray
+        self, offers: AskBatch, gathered: EventBatch, units: Units, clamped: IntArray
     ) -> int:
         """Choose a pair of each offer and serve it, one after another, as `choose` and `fold` would.
 

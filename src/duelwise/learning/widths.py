@@ -13,9 +13,9 @@ from duelwise.errors import InvalidInput
 from duelwise.learning.core.dispatch import kernel
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.pending import pull
-from duelwise.learning.core.reference import handle
 from duelwise.learning.core.roles import width_at
 from duelwise.learning.core.state import Core
+from duelwise.learning.core.state_pointer import handle
 from duelwise.learning.radii import bias_terms, noise_term, seen_noise_term
 from duelwise.types import Array
 

@@ -10,7 +10,7 @@ from msgspec.json import Decoder
 from duelwise.errors import InvalidInput, TooLarge
 from duelwise.service import answer_schemas as schemas
 from duelwise.service.decoding import Names
-from duelwise.service.lanes import Lane
+from duelwise.service.group_writer import StreamQueue
 from duelwise.service.problems import Reply
 from duelwise.service.routes import Call, Endpoint, json_reply, query_of
 from duelwise.service.schemas import CountAnswer
@@ -67,32 +67,32 @@ class AnswerRoutes:
 
     async def rank(self, call: Call) -> Reply:
         """Candidates or items in order of utility: interval, range of ranks, chance to be the best."""
-        lane, body = await self._ranked(call)
-        chosen, adjust = self._chosen(body, lane), () if body.adjust is UNSET else tuple(body.adjust)
+        queue, body = await self._ranked(call)
+        chosen, adjust = self._chosen(body, queue), () if body.adjust is UNSET else tuple(body.adjust)
         found = await self._service.streams.run(
-            lambda: lane.stream.rank(chosen, adjust=adjust, limit=body.limit, clustered=body.clustered)
+            lambda: queue.stream.rank(chosen, adjust=adjust, limit=body.limit, clustered=body.clustered)
         )
         return json_reply(rank_answer(found))
 
     async def best(self, call: Call) -> Reply:
         """The one to serve without a duel, and the chance that it is the best."""
-        lane, body = await self._ranked(call)
-        chosen = self._chosen(body, lane)
-        found = await self._service.streams.run(lambda: lane.stream.best(chosen))
+        queue, body = await self._ranked(call)
+        chosen = self._chosen(body, queue)
+        found = await self._service.streams.run(lambda: queue.stream.best(chosen))
         return json_reply(schemas.BestAnswer(found.id, found.probability_best))
 
     async def raters(self, call: Call) -> Reply:
         """Every source: agreement with the others, reliability, and a flag where one is due."""
-        lane = await self._service.streams.lane(call.name)
-        found = await self._service.streams.run(lane.stream.raters)
+        queue = await self._service.streams.queue(call.name)
+        found = await self._service.streams.run(queue.stream.raters)
         return json_reply(schemas.RatersAnswer([schemas.RaterAnswer(**one._asdict()) for one in found]))
 
     async def tested(self, call: Call) -> Reply:
         """The same, with votes on gold pairs, whose answer is known, counted apart."""
-        lane = await self._service.streams.lane(call.name)
+        queue = await self._service.streams.queue(call.name)
         body = await self._service.decoded(TESTED_BODY, call.body, {})
         gold = [Gold(pair.better, pair.worse) for pair in body.gold]
-        found = await self._service.streams.run(lambda: lane.stream.raters(gold=gold))
+        found = await self._service.streams.run(lambda: queue.stream.raters(gold=gold))
         return json_reply(schemas.RatersAnswer([schemas.RaterAnswer(**one._asdict()) for one in found]))
 
     async def hold(self, call: Call) -> Reply:
@@ -105,18 +105,18 @@ class AnswerRoutes:
 
     async def put_items(self, call: Call) -> Reply:
         """Add items to the catalogue, or change them; the same again changes nothing."""
-        lane = await self._service.streams.lane(call.name)
-        body = await self._service.decoded(ITEMS_BODY, call.body, _names(lane))
+        queue = await self._service.streams.queue(call.name)
+        body = await self._service.decoded(ITEMS_BODY, call.body, _names(queue))
         records = [_record(item) for item in body.items]
-        put = await self._service.streams.run(lambda: lane.stream.put_items(records))
+        put = await self._service.streams.run(lambda: queue.stream.put_items(records))
         return json_reply(schemas.PutAnswer(*put))
 
     async def items(self, call: Call) -> Reply:
         """A page of the catalogue: of a group, after an id."""
         query = query_of(call, ("group", "after", "limit"))
         limit = _limit(query.get("limit"))
-        lane = await self._service.streams.lane(call.name)
-        catalogue = lane.stream.catalogue
+        queue = await self._service.streams.queue(call.name)
+        catalogue = queue.stream.catalogue
         page = await self._service.streams.run(
             lambda: catalogue.page(group=query.get("group"), after=query.get("after"), limit=limit)
         )
@@ -131,36 +131,36 @@ class AnswerRoutes:
 
     async def withdraw(self, call: Call) -> Reply:
         """Offer items no longer; past duels stay."""
-        lane = await self._service.streams.lane(call.name)
+        queue = await self._service.streams.queue(call.name)
         body = await self._service.decoded(IDS_BODY, call.body, {})
-        changed = await self._service.streams.run(lambda: lane.stream.withdraw_items(body.ids))
+        changed = await self._service.streams.run(lambda: queue.stream.withdraw_items(body.ids))
         return json_reply(CountAnswer(changed))
 
     async def votes(self, call: Call) -> Reply:
         """Every vote that counts: csv, parquet, jsonl, or preferences (prompt, chosen, rejected)."""
         format = query_of(call, ("format",)).get("format", "csv")
         check_format(format)
-        lane = await self._service.streams.lane(call.name)
-        content = await self._service.streams.run(lambda: votes_as(lane.stream, format))
+        queue = await self._service.streams.queue(call.name)
+        content = await self._service.streams.run(lambda: votes_as(queue.stream, format))
         return Reply(200, content, MEDIA_TYPES[format])
 
     async def audit(self, call: Call) -> Reply:
         """What every vote counts for, and whether a group of voters is held back or outvoted."""
-        lane = await self._service.streams.lane(call.name)
-        return json_reply(audit_answer(await self._service.streams.run(lane.stream.audit)))
+        queue = await self._service.streams.queue(call.name)
+        return json_reply(audit_answer(await self._service.streams.run(queue.stream.audit)))
 
-    async def _ranked(self, call: Call) -> tuple[Lane, schemas.RankBody]:
-        lane = await self._service.streams.lane(call.name)
-        return lane, await self._service.decoded(RANK_BODY, call.body, lane.names)
+    async def _ranked(self, call: Call) -> tuple[StreamQueue, schemas.RankBody]:
+        queue = await self._service.streams.queue(call.name)
+        return queue, await self._service.decoded(RANK_BODY, call.body, queue.names)
 
     async def _set_source(self, call: Call, *, held: bool) -> Reply:
-        lane = await self._service.streams.lane(call.name)
+        queue = await self._service.streams.queue(call.name)
         body = await self._service.decoded(SOURCE_BODY, call.body, {})
-        change = lane.stream.hold_source if held else lane.stream.release_source
+        change = queue.stream.hold_source if held else queue.stream.release_source
         changed = await self._service.streams.run(lambda: change(body.source))
         return json_reply(schemas.SourceAnswer(body.source, held, changed))
 
-    def _chosen(self, body: schemas.RankBody, lane: Lane) -> Candidates | FromCatalogue:
+    def _chosen(self, body: schemas.RankBody, queue: StreamQueue) -> Candidates | FromCatalogue:
         limit = self._service.settings.candidate_limit
         if body.candidates is not UNSET and len(body.candidates) > limit:
             raise TooLarge(
@@ -208,8 +208,8 @@ def audit_answer(found: Audit) -> schemas.AuditAnswer:
     )  # fmt: skip
 
 
-def _names(lane: Lane) -> Names:
-    return {"features": lane.names["features"], "post": lane.names["left"]}
+def _names(queue: StreamQueue) -> Names:
+    return {"features": queue.names["features"], "post": queue.names["left"]}
 
 
 def _record(item: schemas.ItemBody) -> dict[str, object]:

@@ -20,15 +20,15 @@ from duelwise.errors import DuelwiseError
 from duelwise.service import metrics, openapi, schemas
 from duelwise.service.answer_routes import AnswerRoutes
 from duelwise.service.duel_routes import DuelRoutes
-from duelwise.service.express import Express
+from duelwise.service.fast_path import FastPath
 from duelwise.service.homes import Homes
 from duelwise.service.pages import page_routes
 from duelwise.service.problems import Reply, on_error, on_http_error
-from duelwise.service.routes import Call, Endpoint, Room, Table, json_reply
+from duelwise.service.request_middleware import RequestMiddleware, Watch
+from duelwise.service.routes import Call, Endpoint, Room, RouteTable, json_reply
 from duelwise.service.service import Service
 from duelwise.service.settings import ServiceSettings
 from duelwise.service.stream_routes import StreamRoutes
-from duelwise.service.watching import Watch, Watching
 from duelwise.storage import Store, open_store
 
 DESCRIPTION = (
@@ -50,12 +50,12 @@ class Application(Starlette):
         ]
         homes.serve(self.endpoints)
         watch, room = Watch(service.metrics), Room()
-        self._express = Express(self.endpoints, service.guard, homes, watch, room)
+        self._fast_path = FastPath(self.endpoints, service.guard, homes, watch, room)
         table = Middleware(
-            Table, endpoints=self.endpoints, guard=service.guard, perform=homes.perform,
+            RouteTable, endpoints=self.endpoints, guard=service.guard, perform=homes.perform,
             body_limit=service.settings.body_limit, room=room,
         )  # fmt: skip
-        self._own = [Middleware(Watching, watch=watch), table]
+        self._own = [Middleware(RequestMiddleware, watch=watch), table]
         super().__init__(
             routes=[Route("/openapi.json", self._document), *page_routes(service)],
             middleware=self._own,
@@ -67,9 +67,9 @@ class Application(Starlette):
         self._made: dict[str, Any] | None = None
 
     @property
-    def express(self) -> Express | None:
+    def fast_path(self) -> FastPath | None:
         """The short way, unless a middleware was added that would not see who takes it."""
-        return self._express if self.user_middleware == self._own else None
+        return self._fast_path if self.user_middleware == self._own else None
 
     def openapi(self) -> dict[str, Any]:
         """The OpenAPI document."""

@@ -17,7 +17,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from duelwise.errors import Forbidden, InvalidInput, Unauthorised, check_known
-from duelwise.service.rates import Rates
+from duelwise.service.rate_limit import RateLimit
 from duelwise.storage import KeyRow, Store
 
 Role = Literal["read", "write", "admin"]
@@ -67,7 +67,7 @@ class Guard:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         self._store, self._refresh_seconds, self._clock = store, refresh_seconds, clock
-        self._rates = Rates(rate_limit, clock)
+        self._rate_limit = RateLimit(rate_limit, clock)
         self._keys: list[KeyRow] = []
         self._looked_at = -math.inf
         self._lock = asyncio.Lock()
@@ -99,7 +99,7 @@ class Guard:
     ) -> KeyRow | None:
         """The same by the keys as they were read last. Whoever shows a wrong one must be made to wait."""
         key = self._key_of(address, headers)
-        self._rates.count(_who(address, key))
+        self._rate_limit.count(_who(address, key))
         if key is None:
             return None
         if RANK[key.role] < RANK[role]:
@@ -110,7 +110,7 @@ class Guard:
 
     def will_be_checked_again(self, address: str, key: KeyRow | None) -> None:
         """A request that passed goes another way, on which it is counted too."""
-        self._rates.take_back(_who(address, key))
+        self._rate_limit.take_back(_who(address, key))
 
     def _key_of(self, address: str, headers: Headers) -> KeyRow | None:
         if not self._keys:

@@ -12,7 +12,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from duelwise.service.exchange import Exchange
-from duelwise.service.express import Direct, Express
+from duelwise.service.fast_path import FastPath, FastRequest
 
 HEADER_SECONDS = 10.0  # from the first byte of a request, or from the connection, to the end of its headers
 BODY_SECONDS = 30.0  # from there to the end of its body
@@ -48,8 +48,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self.deadline: float | None = None  # None: it is our turn
         self._timer: asyncio.TimerHandle | None = None
         self._header_bytes: int | None = 0  # None: the headers are complete
-        self._express: Express | None = getattr(cast("Any", self).app, "express", None)
-        self._direct: Direct | None = None  # whose body is being read
+        self._fast_path: FastPath | None = getattr(cast("Any", self).app, "fast_path", None)
+        self._direct: FastRequest | None = None  # whose body is being read
         self._head_again = b""  # of a request that asks for an upgrade: the same without it
         self._is_between = True  # whether the parser waits for the first byte of a request
         self._elsewhere: int | None = None  # the other process that has answered the last requests
@@ -71,8 +71,8 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        express, before, was_between = self._express, self.cycle, self._is_between
-        if express is not None and was_between and self._take_known(express, data):
+        fast_path, before, was_between = self._fast_path, self.cycle, self._is_between
+        if fast_path is not None and was_between and self._take_known(fast_path, data):
             return
         if self._header_bytes is not None:
             self._header_bytes += len(data)
@@ -80,8 +80,8 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._header_bytes is not None and self._header_bytes > LONGEST_HEADERS:
             self.transport.abort()
         cycle = cast("object", self.cycle)
-        if express is not None and was_between and cycle is not before and isinstance(cycle, Direct):
-            express.heads.remember(data, cycle.head)
+        if fast_path is not None and was_between and cycle is not before and isinstance(cycle, FastRequest):
+            fast_path.heads.remember(data, cycle.head)
 
     def _parse(self, data: bytes) -> None:
         """Feed the parser; requests that are none are refused.
@@ -110,15 +110,15 @@ class GuardedProtocol(HttpToolsProtocol):
             return int(stop.args[0])
         return len(data)
 
-    def _take_known(self, express: Express, data: bytes) -> bool:
+    def _take_known(self, fast_path: FastPath, data: bytes) -> bool:
         """A whole request whose headers were parsed before goes on without the parser; else False."""
         cycle = self.cycle
         is_free = cycle is None or cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison]
-        found = express.heads.find(data) if is_free and not self.flow.write_paused else None
+        found = fast_path.heads.find(data) if is_free and not self.flow.write_paused else None
         if found is None or _PLAIN.fullmatch(found[0]) is None:
             return False
         url, head, body = found
-        direct = express.take_known(self, url.decode("ascii"), head)
+        direct = fast_path.take_known(self, url.decode("ascii"), head)
         if direct is None:
             return False
         self.url, self.headers, self.expect_100_continue = url, head.headers, False
@@ -153,8 +153,8 @@ class GuardedProtocol(HttpToolsProtocol):
             self._make_scope()
             super().on_headers_complete()
             return
-        if self._express is not None and parser.get_method() == b"POST" and not self.flow.write_paused:
-            self._direct = self._express.take(self, url.decode("ascii"), self.headers)
+        if self._fast_path is not None and parser.get_method() == b"POST" and not self.flow.write_paused:
+            self._direct = self._fast_path.take(self, url.decode("ascii"), self.headers)
             if self._direct is not None:
                 self.cycle = cast("Any", self._direct)
                 return
@@ -201,7 +201,7 @@ class GuardedProtocol(HttpToolsProtocol):
         else:
             self._go(direct)
 
-    def _go(self, direct: Direct) -> None:
+    def _go(self, direct: FastRequest) -> None:
         """A request that was read to its end goes the short way, or else the long one."""
         if not direct.begin():
             direct.give_back()
@@ -224,12 +224,12 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _move(self, home: int) -> None:
         """Go to the process that answers all requests, if there is nothing of another one here yet."""
-        transport, express, self._alike = self.transport, self._express, 0
+        transport, fast_path, self._alike = self.transport, self._fast_path, 0
         is_free = self._is_between and self.cycle.response_complete
-        if express is None or not is_free or transport.is_closing() or transport.get_write_buffer_size():
+        if fast_path is None or not is_free or transport.is_closing() or transport.get_write_buffer_size():
             return
         transport.pause_reading()
-        if express.homes.move(transport.get_extra_info("socket").fileno(), home):
+        if fast_path.homes.move(transport.get_extra_info("socket").fileno(), home):
             transport.close()
         else:
             transport.resume_reading()

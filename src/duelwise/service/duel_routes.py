@@ -13,17 +13,18 @@ from msgspec import UNSET
 from msgspec.json import Decoder
 
 from duelwise.errors import DuelwiseError, InvalidInput, TooLarge
+from duelwise.receipts import Side
 from duelwise.service import schemas
 from duelwise.service.answer_routes import chosen_of
 from duelwise.service.decoding import LARGE, decode
-from duelwise.service.lanes import Lane, Outcomes
+from duelwise.service.group_writer import Outcomes, StreamQueue
 from duelwise.service.problems import Deliver, Reply, problem, respond
 from duelwise.service.routes import Call, Endpoint, json_reply
 from duelwise.service.service import Service
 from duelwise.service.settings import variable_of
 from duelwise.service.stream_routes import LOOK, WRITE
 from duelwise.stream.candidates import LONGEST_NAME, CandidateSet, read_candidates, read_partial
-from duelwise.stream.operations import Answer, Ask, Duel, Import, Observe, Operation, Retract, Side, Tell
+from duelwise.stream.operations import Answer, Ask, Decision, Import, Observe, Operation, Retract, Tell
 
 ASK_BODY = Decoder(schemas.AskBody)
 OBSERVE_BODY = Decoder(schemas.ObserveBody)
@@ -41,7 +42,7 @@ class Single(NamedTuple):
     """A request that is one operation."""
 
     decoder: Decoder[Any]
-    operation: Callable[[Call, Any, Lane], Operation]  # from the decoded body; refuses what is wrong in it
+    operation: Callable[[Call, Any, StreamQueue], Operation]  # of the decoded body; refuses what is wrong
     status: int = 200
 
 
@@ -86,8 +87,8 @@ class DuelRoutes:
 
     async def show(self, call: Call) -> Reply:
         """A ticket's state and how it came to it."""
-        lane = await self._service.streams.lane(call.name)
-        found = await self._service.streams.run(lambda: lane.stream.ticket(call.ticket))
+        queue = await self._service.streams.queue(call.name)
+        found = await self._service.streams.run(lambda: queue.stream.ticket(call.ticket))
         history = [
             schemas.Happening(event.seq, event.at, event.kind, dict(event.details)) for event in found.history
         ]
@@ -101,8 +102,8 @@ class DuelRoutes:
 
     async def batch(self, call: Call) -> Reply:
         """Many operations in one transaction: each is taken or refused on its own, in order."""
-        lane = await self._service.streams.lane(call.name)
-        items = (await self._service.decoded(BATCH_BODY, call.body, lane.names)).items
+        queue = await self._service.streams.queue(call.name)
+        items = (await self._service.decoded(BATCH_BODY, call.body, queue.names)).items
         settings = self._service.settings
         limit = min(settings.batch_limit, settings.queue_limit)  # more than may wait could never be taken
         if len(items) > limit:
@@ -112,9 +113,9 @@ class DuelRoutes:
         for position, item in enumerate(items):
             if bytes(item)[:1] != b"{":
                 raise InvalidInput(f"items, number {position} is no object; expected an operation.")
-        read = [self._operation(bytes(item), lane) for item in items]
+        read = [self._operation(bytes(item), queue) for item in items]
         operations = [item for item in read if not isinstance(item, DuelwiseError)]
-        outcomes = await lane.perform(operations) if operations else []
+        outcomes = await queue.perform(operations) if operations else []
         for outcome in outcomes:
             self._count_clamped(call, outcome)
         following = iter(outcomes)
@@ -122,15 +123,15 @@ class DuelRoutes:
         return json_reply(schemas.BatchAnswer(results))
 
     async def _perform(self, call: Call, single: Single) -> Reply:
-        lane = await self._service.streams.lane(call.name)
-        body = await self._service.decoded(single.decoder, call.body, lane.names)
-        (outcome,) = await lane.perform((single.operation(call, body, lane),))
+        queue = await self._service.streams.queue(call.name)
+        body = await self._service.decoded(single.decoder, call.body, queue.names)
+        (outcome,) = await queue.perform((single.operation(call, body, queue),))
         return self._reply(call, single, outcome)
 
     def _begin(self, single: Single, call: Call, deliver: Deliver) -> bool:
         """The same without a wait, where the stream is open and the body is decoded in no time."""
-        lane = self._service.streams.open_lane(call.name)
-        if lane is None or len(call.body) > LARGE:
+        queue = self._service.streams.open_queue(call.name)
+        if queue is None or len(call.body) > LARGE:
             return False
 
         def on_outcomes(outcomes: Outcomes | Exception) -> None:
@@ -143,8 +144,8 @@ class DuelRoutes:
             deliver(reply)
 
         try:
-            body = decode(single.decoder, call.body, lane.names)
-            lane.submit((single.operation(call, body, lane),), on_outcomes)
+            body = decode(single.decoder, call.body, queue.names)
+            queue.submit((single.operation(call, body, queue),), on_outcomes)
         except Exception as error:
             deliver(_refusal(call, error))
         return True
@@ -157,13 +158,13 @@ class DuelRoutes:
 
     def _count_clamped(self, call: Call, outcome: Answer | DuelwiseError) -> None:
         """What lay beyond a range is counted by feature and key."""
-        if isinstance(outcome, Duel) and outcome.clamped:
+        if isinstance(outcome, Decision) and outcome.clamped:
             self._service.metrics.clamped(call.name, outcome.clamped, call.caller)
 
-    def _asked(self, _call: Call, body: schemas.AskBody, lane: Lane) -> Ask:
-        return self._ask_of(body, lane)
+    def _asked(self, _call: Call, body: schemas.AskBody, queue: StreamQueue) -> Ask:
+        return self._ask_of(body, queue)
 
-    def _ask_of(self, body: schemas.AskBody, lane: Lane) -> Ask:
+    def _ask_of(self, body: schemas.AskBody, queue: StreamQueue) -> Ask:
         if body.candidates is UNSET or body.ids is not UNSET or body.group is not UNSET:
             chosen = chosen_of(body.candidates, body.ids, body.group)
             return Ask(chosen, body.event_id, body.votes_wanted)
@@ -173,16 +174,16 @@ class DuelRoutes:
                 f"There are {len(body.candidates)} candidates; at most {limit} "
                 f"({variable_of('candidate_limit')})."
             )
-        return Ask(_candidates(body.candidates, lane), body.event_id, body.votes_wanted)
+        return Ask(_candidates(body.candidates, queue), body.event_id, body.votes_wanted)
 
-    def _operation(self, content: bytes, lane: Lane) -> Operation | DuelwiseError:
+    def _operation(self, content: bytes, queue: StreamQueue) -> Operation | DuelwiseError:
         """What one item of a batch asks for, or why it cannot be taken."""
         try:
-            item = decode(ITEM, content, lane.names)
+            item = decode(ITEM, content, queue.names)
             if isinstance(item, schemas.AskItem):
-                return self._ask_of(item, lane)
+                return self._ask_of(item, queue)
             if isinstance(item, schemas.ObserveItem):
-                return _observe_of(item.ticket, item, lane)
+                return _observe_of(item.ticket, item, queue)
         except DuelwiseError as error:
             return error
         if isinstance(item, schemas.TellItem):
@@ -195,7 +196,7 @@ class DuelRoutes:
         return Retract(item.ticket, item.vote, item.source)
 
 
-def _candidates(offered: list[schemas.Candidate], lane: Lane) -> CandidateSet:
+def _candidates(offered: list[schemas.Candidate], queue: StreamQueue) -> CandidateSet:
     """The checked candidates: what is refused is refused before it waits for the stream."""
     ids = tuple([one.id for one in offered])
     _check_ids(ids)
@@ -203,11 +204,11 @@ def _candidates(offered: list[schemas.Candidate], lane: Lane) -> CandidateSet:
         x = np.array([one.features for one in offered], dtype=np.float64)
     except (TypeError, ValueError):  # features by name, or not as many for each
         x = np.empty(0)
-    names = lane.names["features"]
+    names = queue.names["features"]
     if x.shape == (len(ids), len(names)) and len(set(ids)) == len(ids):
         return CandidateSet(x, ids)
     records = [{"id": one.id, "features": one.features} for one in offered]
-    return read_candidates(records, names, lane.stream.encoder)
+    return read_candidates(records, names, queue.stream.encoder)
 
 
 def _check_ids(ids: Sequence[str]) -> None:
@@ -223,9 +224,9 @@ def _check_ids(ids: Sequence[str]) -> None:
             )
 
 
-def _observe_of(ticket: str, body: schemas.ObserveBody | schemas.ObserveItem, lane: Lane) -> Observe:
+def _observe_of(ticket: str, body: schemas.ObserveBody | schemas.ObserveItem, queue: StreamQueue) -> Observe:
     """The checked contexts: what is refused is refused before it waits for the stream."""
-    names = lane.names["left"]
+    names = queue.names["left"]
     return Observe(
         ticket,
         read_partial(body.left, names, "the left candidate's context"),
@@ -239,15 +240,15 @@ def _refusal(call: Call, error: Exception) -> Reply:
     return respond(error)
 
 
-def _observed(call: Call, body: schemas.ObserveBody, lane: Lane) -> Observe:
-    return _observe_of(call.ticket, body, lane)
+def _observed(call: Call, body: schemas.ObserveBody, queue: StreamQueue) -> Observe:
+    return _observe_of(call.ticket, body, queue)
 
 
-def _tell_of(call: Call, body: schemas.TellBody, _lane: Lane) -> Tell:
+def _tell_of(call: Call, body: schemas.TellBody, _queue: StreamQueue) -> Tell:
     return Tell(call.ticket, body.winner, body.source)
 
 
-def _retract_of(call: Call, body: schemas.RetractBody, _lane: Lane) -> Retract:
+def _retract_of(call: Call, body: schemas.RetractBody, _queue: StreamQueue) -> Retract:
     return Retract(call.ticket, body.vote, body.source)
 
 
@@ -261,7 +262,7 @@ def _side(side: Side) -> schemas.Side:
 
 
 def _answer(outcome: Answer) -> schemas.DuelAnswer | schemas.ReceiptAnswer:
-    if isinstance(outcome, Duel):
+    if isinstance(outcome, Decision):
         return schemas.DuelAnswer(
             outcome.ticket, _side(outcome.left), _side(outcome.right),
             outcome.model_version, outcome.probability, outcome.fallback, list(outcome.clamped),
@@ -273,7 +274,7 @@ def _result(outcome: Answer | DuelwiseError) -> object:
     if isinstance(outcome, DuelwiseError):
         said = problem(outcome)
         return schemas.ProblemResult(said["status"], said)
-    if isinstance(outcome, Duel):
+    if isinstance(outcome, Decision):
         return schemas.AskResult(
             201, outcome.ticket, _side(outcome.left), _side(outcome.right),
             outcome.model_version, outcome.probability, outcome.fallback, list(outcome.clamped),

@@ -22,10 +22,10 @@ import msgspec
 from starlette.responses import Response
 
 from duelwise.errors import DuelwiseError
-from duelwise.service.links import Answering, Link, Question
+from duelwise.service.connection_handover import Adopt, ConnectionHandover
 from duelwise.service.metrics import Counts
-from duelwise.service.moving import Adopt, Moving
 from duelwise.service.problems import Deliver, Reply, respond
+from duelwise.service.process_links import Answering, Link, Question
 from duelwise.service.routes import Call, Endpoint, json_reply
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ class Homes:
         self._links: dict[int, Link] = {}
         self._gone_until: dict[int, float] = {}
         self._ids: dict[str, int] = {}  # streams' numbers
-        self._moving = Moving(lambda number: self._address(number) + "-connections", self._secret)
+        self._handover = ConnectionHandover(
+            lambda number: self._address(number) + "-connections", self._secret
+        )
         self._adopt: Adopt | None = None
 
     @property
@@ -91,10 +93,10 @@ class Homes:
                 sock=listener,
             )
             if self._adopt is not None:
-                self._moving.open(self._number, self._adopt)
+                self._handover.open(self._number, self._adopt)
 
     async def close(self) -> None:
-        self._moving.close()
+        self._handover.close()
         if self._server is not None:
             self._server.close()
         for link in (*self._links.values(), *self._answering):
@@ -138,7 +140,7 @@ class Homes:
     def move(self, connection: int, home: int) -> bool:
         """Hand the open connection of this file number to another process; False: it stays here."""
         link = self._links.get(home)
-        return link is not None and link.is_open and self._moving.send(home, connection)
+        return link is not None and link.is_open and self._handover.send(home, connection)
 
     async def counts(self) -> Counts:
         """What all processes have counted together; one that is gone is left out."""

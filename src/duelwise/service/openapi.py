@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from duelwise.service import schemas
-from duelwise.service.problems import KINDS, MEDIA_TYPE, Problem
+from duelwise.service.problems import KINDS, MEDIA_TYPE, ProblemDetails
 from duelwise.service.routes import JSON_TYPE, Endpoint
 
 PARAMETERS = {"name": schemas.NAME_PATTERN, "ticket": schemas.TICKET_PATTERN}
 UNREFERENCED: tuple[Any, ...] = (
-    Problem, schemas.Item, schemas.AskResult, schemas.ReceiptResult, schemas.ProblemResult,
+    ProblemDetails, schemas.Item, schemas.AskResult, schemas.ReceiptResult, schemas.ProblemResult,
     schemas.StreamAnswer, schemas.BrokenStream,
 )  # fmt: skip
 """Types that the document needs although no route names them by itself."""
@@ -88,7 +88,7 @@ def _responses(endpoint: Endpoint) -> Document:
         titles = [kind.title for kind in KINDS.values() if kind.status == status]
         made[str(status)] = {
             "description": "; or: ".join(titles),
-            "content": _content(MEDIA_TYPE, _reference(Problem)),
+            "content": _content(MEDIA_TYPE, _reference(ProblemDetails)),
         }
     return made
 

@@ -45,8 +45,8 @@ async def one_stream(service: Service, request: Request) -> dict[str, object]:
     address = request.client.host if request.client else ""
     await service.guard.check(address, dict(request.scope["headers"]), "read", name, filtered=False)
     adjust = [feature for feature in request.query_params.getlist("adjust") if feature]
-    lane = await service.streams.lane(name)
-    shown = await service.streams.run(lambda: gather(lane.stream, adjust))
+    queue = await service.streams.queue(name)
+    shown = await service.streams.run(lambda: gather(queue.stream, adjust))
     return {"shown": shown, "adjust": adjust}
 
 

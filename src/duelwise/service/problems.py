@@ -41,7 +41,7 @@ Deliver = Callable[[Reply], None]
 """Takes a reply that was waited for."""
 
 
-class Problem(TypedDict):
+class ProblemDetails(TypedDict):
     """What went wrong with a request (RFC 9457)."""
 
     type: str
@@ -49,6 +49,9 @@ class Problem(TypedDict):
     status: int
     detail: str
     advice: str
+
+
+ProblemDetails.__name__ = "Problem"  # in the document of the interface, which clients are made from
 
 
 class Kind(NamedTuple):
@@ -85,7 +88,7 @@ KINDS: dict[type[Exception], Kind] = {
         409, "conflict", "The request contradicts what is recorded",
         "Nothing was changed. GET the ticket or the stream to see what is recorded.",
     ),
-    errors.Expired: Kind(
+    errors.DuelExpired: Kind(
         410, "expired", "The duel waited too long and was closed",
         "Nothing was changed. A longer vote_ttl_seconds keeps duels open longer.",
     ),
@@ -137,7 +140,7 @@ def kind_of(error: Exception) -> Kind:
     return next((KINDS[cls] for cls in type(error).__mro__ if cls in KINDS), INTERNAL)
 
 
-def problem(error: Exception) -> Problem:
+def problem(error: Exception) -> ProblemDetails:
     kind = kind_of(error)
     detail = "Something unexpected happened." if kind is INTERNAL else str(error)
     return {
@@ -163,7 +166,7 @@ def respond(error: Exception) -> Reply:
 def refuse(scope: Scope, status: int, headers: Mapping[str, str] | None = None) -> Reply:
     """The answer to a request for an unknown path, or with a method that a path does not have."""
     title = http.HTTPStatus(status).phrase
-    body: Problem = {
+    body: ProblemDetails = {
         "type": "about:blank",
         "title": title,
         "status": status,

@@ -65,7 +65,7 @@ class Endpoint(NamedTuple):
     filtered: bool = False  # the answer holds only what the key may see
     at_home: bool = False  # the process that decides for the stream answers
     query: Sequence[str] = ()  # parameters behind a question mark; they come where a body would
-    begin: Begin | None = None  # the same as `run`, for those who can go the short way (express.py)
+    begin: Begin | None = None  # the same as `run`, for those who can go the short way (fast_path.py)
 
 
 Perform = Callable[[Endpoint, Call], Coroutine[Any, Any, Reply | Response]]
@@ -98,7 +98,7 @@ class Room:
         self.held -= size
 
 
-class Table:
+class RouteTable:
     """All endpoints. Parameters stand in the third and fifth segment: /v1/streams/{name}/tickets/{ticket}."""
 
     def __init__(

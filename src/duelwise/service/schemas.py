@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from duelwise.service.problems import Problem
+from duelwise.service.problems import ProblemDetails
 from duelwise.stream.candidates import LARGEST
 from duelwise.stream.operations import MOST_VOTES
 
@@ -234,7 +234,7 @@ class ProblemResult(Struct):
     """What an item gets that was refused."""
 
     status: int
-    problem: Problem
+    problem: ProblemDetails
 
 
 class BatchAnswer(Struct):

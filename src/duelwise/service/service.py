@@ -14,7 +14,7 @@ from msgspec.json import Decoder
 from duelwise.errors import DuelwiseError
 from duelwise.service.auth import Guard
 from duelwise.service.decoding import LARGE, Names, check_width, decode
-from duelwise.service.lanes import Lane
+from duelwise.service.group_writer import StreamQueue
 from duelwise.service.metrics import Counts, Metrics
 from duelwise.service.readiness import Readiness
 from duelwise.service.schemas import BrokenStream, StreamAnswer
@@ -58,18 +58,18 @@ class Service:
         """
         while True:
             await asyncio.sleep(self.settings.expire_seconds)
-            for lane in self.streams:
-                if not is_home_of(lane.stream.replica.row.id):
+            for queue in self.streams:
+                if not is_home_of(queue.stream.replica.row.id):
                     continue
                 try:
-                    await self.streams.run(lane.stream.expire)
+                    await self.streams.run(queue.stream.expire)
                 except Exception:
-                    log.exception("overdue duels of %s were not closed", lane.stream.name)
+                    log.exception("overdue duels of %s were not closed", queue.stream.name)
 
     def counts(self) -> Counts:
         """What this process has counted, and what waits in it."""
         counts = self.metrics.counts
-        counts.waiting = {lane.stream.name: lane.waiting for lane in self.streams}
+        counts.waiting = {queue.stream.name: queue.waiting for queue in self.streams}
         counts.broken = sorted(self.streams.broken)
         return counts
 
@@ -80,8 +80,8 @@ class Service:
 
     async def _entry(self, name: str) -> StreamAnswer | BrokenStream:
         try:
-            lane = await self.streams.lane(name)
-            return await self.streams.run(lambda: stream_answer(lane))
+            queue = await self.streams.queue(name)
+            return await self.streams.run(lambda: stream_answer(queue))
         except DuelwiseError as error:
             return BrokenStream(name, str(error))
         except Exception as error:  # whatever is wrong with it, the others are shown
@@ -89,12 +89,12 @@ class Service:
             return BrokenStream(name, f"{type(error).__name__}: {error}")
 
 
-def stream_answer(lane: Lane) -> StreamAnswer:
+def stream_answer(queue: StreamQueue) -> StreamAnswer:
     """Where a stream stands, with what other processes have added."""
-    report = lane.stream.report()
+    report = queue.stream.report()
     return StreamAnswer(
         name=report.name,
-        settings=json.loads(lane.stream.settings.to_json()),
+        settings=json.loads(queue.stream.settings.to_json()),
         model_version=report.model_version,
         counts=dict(report.counts),
         pending=report.pending,

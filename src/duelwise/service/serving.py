@@ -30,7 +30,7 @@ log = logging.getLogger("duelwise.service")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class ProcessArguments:
     """What every process of a service has to know."""
 
     store: str
@@ -46,28 +46,28 @@ def serve(store: str, settings: ServiceSettings, *, host: str, port: int, worker
 
     `check_reach` first: a service on an open address needs keys.
     """
-    place = Place(
+    arguments = ProcessArguments(
         store=store, settings=settings, host=host, port=port, workers=workers, secret=new_secret()
     )  # fmt: skip
     log_to_stderr()
-    _listening(place, shared=False).close()  # a port that is taken is refused here, in words
+    _listening(arguments, shared=False).close()  # a port that is taken is refused here, in words
     if workers == 1:
-        work(place, 0)
+        work(arguments, 0)
     else:
-        keep_alive(work, place, workers)
+        keep_alive(work, arguments, workers)
 
 
-def work(place: Place, number: int) -> None:
+def work(arguments: ProcessArguments, number: int) -> None:
     """One process: serve until told to end."""
     log_to_stderr()
     # A thread that writes to the database must not wait long for the thread that reads requests.
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     GuardedProtocol.most = most_connections()
-    homes = Homes(number, place.workers, place.secret)
-    server = Server(configured(create_app(place.store, place.settings, homes)))
+    homes = Homes(number, arguments.workers, arguments.secret)
+    server = Server(configured(create_app(arguments.store, arguments.settings, homes)))
     homes.take_connections(server.adopt)
-    server.run(sockets=[_listening(place, shared=place.workers > 1)])
+    server.run(sockets=[_listening(arguments, shared=arguments.workers > 1)])
 
 
 class Server(uvicorn.Server):
@@ -102,10 +102,10 @@ def configured(app: Application) -> uvicorn.Config:
     )
 
 
-def _listening(place: Place, *, shared: bool) -> socket.socket:
+def _listening(arguments: ProcessArguments, *, shared: bool) -> socket.socket:
     """A socket at the address; with `shared` the kernel spreads connections over all who have one."""
     family, kind, protocol, _, address = socket.getaddrinfo(
-        place.host, place.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        arguments.host, arguments.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
     listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -116,7 +116,7 @@ def _listening(place: Place, *, shared: bool) -> socket.socket:
     except OSError as error:
         listener.close()
         raise InvalidInput(
-            f"{place.host}, port {place.port} cannot be listened on: {error.strerror}. "
+            f"{arguments.host}, port {arguments.port} cannot be listened on: {error.strerror}. "
             "Is a service running there already? Choose another with --port."
         ) from error
     listener.listen(BACKLOG)

@@ -13,8 +13,8 @@ from duelwise.storage import JSON
 from duelwise.stream import DecisionStream
 from duelwise.stream.answering import Ranking
 from duelwise.stream.plots import Trace, chart, script
-from duelwise.stream.rating import Rater
 from duelwise.stream.report import Report
+from duelwise.stream.source_ratings import Rater
 from duelwise.stream.vote_delays import DELAY_BINS_PER_DOUBLING, DELAY_FLOOR
 from duelwise.stream.vote_table import VoteTable
 

@@ -72,8 +72,8 @@ class StreamRoutes:
             )
         if "feature_names" in given:
             given["feature_names"] = tuple(given["feature_names"])
-        lane, is_new = await service.streams.create(body.name, StreamSettings(**given))
-        answer = await service.streams.run(lambda: stream_answer(lane))
+        queue, is_new = await service.streams.create(body.name, StreamSettings(**given))
+        answer = await service.streams.run(lambda: stream_answer(queue))
         return json_reply(answer, 201 if is_new else 200)
 
     async def list_all(self, call: Call) -> Reply:
@@ -82,16 +82,16 @@ class StreamRoutes:
 
     async def show(self, call: Call) -> Reply:
         """A stream's settings, its counts by state, what is pending, and its model version."""
-        lane = await self._service.streams.lane(call.name)
-        return json_reply(await self._service.streams.run(lambda: stream_answer(lane)))
+        queue = await self._service.streams.queue(call.name)
+        return json_reply(await self._service.streams.run(lambda: stream_answer(queue)))
 
     async def report(self, call: Call) -> Reply:
         """What the stream has learned, from whom, and how sure it is; `clustered`: sources may be alike."""
         given = query_of(call, ("clustered",)).get("clustered", "false")
         if given not in ("true", "false"):
             raise InvalidInput(f"clustered is {given[:20]!r}; expected true or false.")
-        lane = await self._service.streams.lane(call.name)
-        report = await self._service.streams.run(lambda: lane.stream.report(clustered=given == "true"))
+        queue = await self._service.streams.queue(call.name)
+        report = await self._service.streams.run(lambda: queue.stream.report(clustered=given == "true"))
         return json_reply(report.to_dict())
 
     async def export(self, call: Call) -> Response:
@@ -103,24 +103,24 @@ class StreamRoutes:
 
     async def expire(self, call: Call) -> Reply:
         """Close the duels that have waited longer than a number of seconds."""
-        lane = await self._service.streams.lane(call.name)
+        queue = await self._service.streams.queue(call.name)
         body = await self._service.decoded(EXPIRE_BODY, call.body, {})
         changed = await self._service.streams.run(
-            lambda: lane.stream.expire(body.older_than, confirm_clock=body.confirm_clock)
+            lambda: queue.stream.expire(body.older_than, confirm_clock=body.confirm_clock)
         )
         return json_reply(schemas.CountAnswer(changed))
 
     async def retract_source(self, call: Call) -> Reply:
         """Take back all votes of a source."""
-        lane = await self._service.streams.lane(call.name)
+        queue = await self._service.streams.queue(call.name)
         body = await self._service.decoded(RETRACT_SOURCE_BODY, call.body, {})
-        changed = await self._service.streams.run(lambda: lane.stream.retract_source(body.source))
+        changed = await self._service.streams.run(lambda: queue.stream.retract_source(body.source))
         return json_reply(schemas.CountAnswer(changed))
 
     async def erase_source(self, call: Call) -> Reply:
         """Put a pseudonym in the place of a source's name; votes stay, and so does what was learned."""
         streams = self._service.streams
-        await streams.lane(call.name)
+        await streams.queue(call.name)
         body = await self._service.decoded(RETRACT_SOURCE_BODY, call.body, {})
         pseudonym = await streams.run(lambda: erase_source(streams.store, call.name, body.source))
         return json_reply(schemas.ErasedAnswer(pseudonym))
@@ -140,8 +140,8 @@ class StreamRoutes:
             derive_columns(streams.store, body.name, exported, kept, settings_in(body))
 
         await streams.run(made)
-        lane = await streams.lane(body.name)
-        return json_reply(await streams.run(lambda: stream_answer(lane)), 201)
+        queue = await streams.queue(body.name)
+        return json_reply(await streams.run(lambda: stream_answer(queue)), 201)
 
 
 def _chunks(lines: Iterator[str]) -> Iterator[str]:

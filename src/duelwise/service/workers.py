@@ -24,9 +24,9 @@ Work = Callable[[T, int], None]
 log = logging.getLogger("duelwise.service")
 
 
-def keep_alive(work: Work[T], place: T, count: int) -> None:
-    """Run `work(place, number)` in so many processes until this one is told to end."""
-    workers = [_Worker(work, place, number) for number in range(count)]
+def keep_alive(work: Work[T], arguments: T, count: int) -> None:
+    """Run `work(arguments, number)` in so many processes until this one is told to end."""
+    workers = [_Worker(work, arguments, number) for number in range(count)]
     ended = threading.Event()
 
     def end(_signal: int, _frame: FrameType | None) -> None:
@@ -51,8 +51,8 @@ def keep_alive(work: Work[T], place: T, count: int) -> None:
 class _Worker:
     """One place in the row, whichever process fills it at the moment."""
 
-    def __init__(self, work: Callable[..., None], place: object, number: int) -> None:
-        self._work, self._place, self._number = work, place, number
+    def __init__(self, work: Callable[..., None], arguments: object, number: int) -> None:
+        self._work, self._arguments, self._number = work, arguments, number
         self._wait = FIRST_WAIT
         self._process: BaseProcess
         self._began = 0.0
@@ -65,7 +65,7 @@ class _Worker:
     def start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._process = context.Process(
-            target=_until_orphaned, args=(self._work, self._place, self._number), daemon=True
+            target=_until_orphaned, args=(self._work, self._arguments, self._number), daemon=True
         )
         self._process.start()
         self._began, self._again_at = time.monotonic(), None
@@ -97,7 +97,7 @@ class _Worker:
             self._process.kill()
 
 
-def _until_orphaned(work: Callable[..., None], place: object, number: int) -> None:
+def _until_orphaned(work: Callable[..., None], arguments: object, number: int) -> None:
     """The work of one process, which also ends when the one that started it does."""
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -107,7 +107,7 @@ def _until_orphaned(work: Callable[..., None], place: object, number: int) -> No
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=follow, name="duelwise parent", daemon=True).start()
-    work(place, number)
+    work(arguments, number)
 
 
 def _cause(code: int | None) -> str:

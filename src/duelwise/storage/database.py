@@ -125,7 +125,7 @@ def empty_write_ahead_file(engine: Engine) -> None:
 
 def _postgresql(address: URL, statement_seconds: float) -> Engine:
     require("psycopg", extra="postgres", purpose="A PostgreSQL store")
-    from duelwise.storage.patience import connect
+    from duelwise.storage.postgres_timeouts import connect
 
     engine = sa.create_engine(
         address.set(drivername="postgresql+psycopg"), connect_args={"connect_timeout": CONNECT_SECONDS}
@@ -175,7 +175,7 @@ def _milliseconds(seconds: float) -> str:
 def unhurried(connection: Connection) -> None:
     """Let this transaction take its time: a migration, a repair, a look at every row."""
     if connection.dialect.name == "postgresql":
-        from duelwise.storage.patience import wait_long
+        from duelwise.storage.postgres_timeouts import wait_long
 
         connection.exec_driver_sql(f"SET LOCAL application_name = '{UNHURRIED}'")
         connection.exec_driver_sql("SET LOCAL statement_timeout = 0")

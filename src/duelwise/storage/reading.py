@@ -11,8 +11,7 @@ from sqlalchemy.engine.interfaces import DBAPICursor
 
 from duelwise.errors import Damaged
 from duelwise.storage import schema
-from duelwise.storage.prepared import ByKeys, OneOf, Prepared, Sender
-from duelwise.storage.quick import Row
+from duelwise.storage.compiled_statements import ByKeys, CompiledStatement, OneOf, Sender
 from duelwise.storage.rows import (
     EventColumns,
     EventRow,
@@ -23,6 +22,7 @@ from duelwise.storage.rows import (
     is_intact,
     snapshot_checksum,
 )
+from duelwise.storage.sqlite_connection import Row
 
 READ_CHUNK = 2000  # events fetched at once, of which nothing is known
 LONGEST_CHUNK, CHUNK_BYTES = 8000, 4_000_000  # of a log that is read on: so many small ones, or so much
@@ -31,7 +31,7 @@ _event_columns = [schema.events.c[name] for name in EventRow._fields]
 TICKET_COLUMNS = [schema.tickets.c[name] for name in TicketRow._fields]
 _stream_id: sa.BindParameter[int] = sa.bindparam("of_stream")
 
-_EVENTS_BETWEEN = Prepared(
+_EVENTS_BETWEEN = CompiledStatement(
     sa.select(*_event_columns, schema.events.c.checksum)
     .where(
         schema.events.c.stream_id == _stream_id,

@@ -56,14 +56,14 @@ class EventColumns(NamedTuple):
         return EventColumns._make(column[begin:end] for column in self)
 
 
-class Place(NamedTuple):
+class TicketPlace(NamedTuple):
     """Of a ticket among those of its stream, by age."""
 
     asked_at: float
     round: int
 
 
-BEGINNING = Place(-math.inf, -1)
+BEGINNING = TicketPlace(-math.inf, -1)
 
 
 class TicketRow(NamedTuple):
@@ -91,8 +91,8 @@ class TicketRow(NamedTuple):
         return int(self.outcome is not None)
 
     @property
-    def place(self) -> Place:
-        return Place(self.asked_at, self.round)
+    def place(self) -> TicketPlace:
+        return TicketPlace(self.asked_at, self.round)
 
 
 class SnapshotRow(NamedTuple):

@@ -21,7 +21,6 @@ from duelwise.storage.database import (
     unhurried,
 )
 from duelwise.storage.keys import Keys
-from duelwise.storage.quick import Quick
 from duelwise.storage.reading import (
     READ_CHUNK,
     STREAM_COLUMNS,
@@ -41,11 +40,12 @@ from duelwise.storage.rows import (
     TicketRow,
 )
 from duelwise.storage.servers import Servers
-from duelwise.storage.stopped import ending_stopped_holders
+from duelwise.storage.sqlite_connection import SqliteConnection
+from duelwise.storage.stalled_sessions import ending_stopped_holders
 from duelwise.storage.writer import LOCKED_STREAM, Writer, locked, write_snapshot
 
 if TYPE_CHECKING:  # its driver is not needed for SQLite
-    from duelwise.storage.posted import Posted
+    from duelwise.storage.postgres_pipeline import PostgresPipeline
 
 SNAPSHOTS_KEPT = 3  # the newest is used; older ones in case it is damaged
 
@@ -64,8 +64,8 @@ class Store:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.keys = Keys(self._reading, self._changing)
-        self._quick: Quick | None = None  # see `quick`
-        self._posted: Posted | None = None  # see begin_posted
+        self._sqlite_connection: SqliteConnection | None = None  # see `sqlite_connection`
+        self._pipeline: PostgresPipeline | None = None  # see begin_pipeline
         self.servers = Servers(self._reading, self._changing)
 
     @property
@@ -74,12 +74,12 @@ class Store:
         return self._engine.url.render_as_string()
 
     def close(self) -> None:
-        if self._quick is not None:
-            self._quick.close()
-            self._quick = None
-        if self._posted is not None:
-            self._posted.close()
-            self._posted = None
+        if self._sqlite_connection is not None:
+            self._sqlite_connection.close()
+            self._sqlite_connection = None
+        if self._pipeline is not None:
+            self._pipeline.close()
+            self._pipeline = None
         self._engine.dispose()
 
     # -- streams ------------------------------------------------------------------------
@@ -175,7 +175,7 @@ class Store:
             yield writer
             writer.commit()
 
-    def writers(self, connection: Quick, stream_ids: Sequence[int]) -> list[Writer]:
+    def writers(self, connection: SqliteConnection, stream_ids: Sequence[int]) -> list[Writer]:
         """A writer on each of these streams, as they stand now."""
         return [Writer(connection, row) for row in current(connection, stream_ids)]
 
@@ -184,31 +184,31 @@ class Store:
         """Whether all streams share one lock: a SQLite file has one writer at a time."""
         return self._engine.dialect.name == "sqlite"
 
-    def quick(self) -> Quick:
+    def sqlite_connection(self) -> SqliteConnection:
         """The one connection to a SQLite file for transactions that must not wait."""
-        if self._quick is None:
+        if self._sqlite_connection is None:
             with told_plainly():
-                self._quick = Quick(self._engine)
-        return self._quick
+                self._sqlite_connection = SqliteConnection(self._engine)
+        return self._sqlite_connection
 
-    def open_posted(self) -> None:
-        """Connect for `begin_posted`, unless that is done; this may take a while."""
-        from duelwise.storage.posted import Posted
+    def open_pipeline(self) -> None:
+        """Connect for `begin_pipeline`, unless that is done; this may take a while."""
+        from duelwise.storage.postgres_pipeline import PostgresPipeline
 
         with told_plainly():
-            if self._posted is not None and self._posted.is_lost:
-                self._posted.close()
-                self._posted = None
-            if self._posted is None:
-                self._posted = Posted(self._engine)
+            if self._pipeline is not None and self._pipeline.is_lost:
+                self._pipeline.close()
+                self._pipeline = None
+            if self._pipeline is None:
+                self._pipeline = PostgresPipeline(self._engine)
 
-    def begin_posted(self) -> Posted | None:
+    def begin_pipeline(self) -> PostgresPipeline | None:
         """A transaction on PostgreSQL whose answers the caller waits for; None when that is not possible now.
 
         There is one connection for this: it is the caller's until it has committed or rolled back.
         """
         with told_plainly():
-            return self._posted if self._posted is not None and self._posted.begin() else None
+            return self._pipeline if self._pipeline is not None and self._pipeline.begin() else None
 
     @contextmanager
     def repairing(self, stream_id: int) -> Generator[Repairer]:

@@ -10,8 +10,14 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from duelwise.storage import schema
-from duelwise.storage.prepared import ForEach, ManyRows, Prepared, Sender, pipelined, roll_back
-from duelwise.storage.quick import Row
+from duelwise.storage.compiled_statements import (
+    CompiledStatement,
+    ForEach,
+    ManyRows,
+    Sender,
+    pipelined,
+    roll_back,
+)
 from duelwise.storage.reading import (
     NAMED_EVENTS,
     STREAM_COLUMNS,
@@ -29,18 +35,19 @@ from duelwise.storage.rows import (
     NO_ROUND,
     OPEN_STATES,
     EventRow,
-    Place,
     SnapshotRow,
     StreamRow,
+    TicketPlace,
     TicketRow,
     event_checksum,
     snapshot_checksum,
 )
+from duelwise.storage.sqlite_connection import Row
 
 _stream_id: sa.BindParameter[int] = sa.bindparam("of_stream")
 _stream = sa.select(*STREAM_COLUMNS).where(schema.streams.c.id == _stream_id)
-LOCKED_STREAM = Prepared(_stream.with_for_update(), ["of_stream"])
-STREAM_LOCKED_AT_ONCE = Prepared(_stream.with_for_update(nowait=True), ["of_stream"])
+LOCKED_STREAM = CompiledStatement(_stream.with_for_update(), ["of_stream"])
+STREAM_LOCKED_AT_ONCE = CompiledStatement(_stream.with_for_update(nowait=True), ["of_stream"])
 
 
 def _is_in(states: Sequence[str]) -> sa.ColumnElement[bool]:
@@ -52,9 +59,9 @@ _place = sa.tuple_(
 )
 
 
-def _asked_before(states: Sequence[str]) -> Prepared:
+def _asked_before(states: Sequence[str]) -> CompiledStatement:
     """Open tickets in these states, oldest first."""
-    return Prepared(
+    return CompiledStatement(
         sa.select(*TICKET_COLUMNS)
         .where(
             schema.tickets.c.stream_id == _stream_id,
@@ -72,7 +79,7 @@ def _asked_before(states: Sequence[str]) -> Prepared:
 
 _OVERDUE, _VOTED = _asked_before(OPEN_STATES), _asked_before(["voted"])
 _AS_TEXT = str.maketrans({"%": "\\%", "_": "\\_", "\\": "\\\\"})  # what LIKE would read otherwise
-_FROM_SOURCE = Prepared(
+_FROM_SOURCE = CompiledStatement(
     sa.select(*TICKET_COLUMNS)
     .where(
         schema.tickets.c.stream_id == _stream_id,
@@ -200,17 +207,19 @@ class Writer:
             return {name: self._named[name] for name in event_ids if name in self._named}
         return by_name(NAMED_EVENTS.rows(self.connection, self.stream.id, list(event_ids)))
 
-    def overdue(self, *, asked_before: float, after: Place = BEGINNING, limit: int) -> list[TicketRow]:
+    def overdue(self, *, asked_before: float, after: TicketPlace = BEGINNING, limit: int) -> list[TicketRow]:
         """Open tickets asked before a moment, oldest first, those after a place."""
         return self._aged(_OVERDUE, asked_before, after, limit)
 
     def without_context(
-        self, *, asked_before: float, after: Place = BEGINNING, limit: int
+        self, *, asked_before: float, after: TicketPlace = BEGINNING, limit: int
     ) -> list[TicketRow]:
         """The same of tickets that have their votes and lack their context."""
         return self._aged(_VOTED, asked_before, after, limit)
 
-    def _aged(self, which: Prepared, asked_before: float, after: Place, limit: int) -> list[TicketRow]:
+    def _aged(
+        self, which: CompiledStatement, asked_before: float, after: TicketPlace, limit: int
+    ) -> list[TicketRow]:
         return list(map(ticket_of, which.all(self.connection, (self.stream.id, asked_before, *after, limit))))
 
     def from_source(self, source: str, *, after: int, limit: int) -> list[TicketRow]:

@@ -1,22 +1,21 @@
 """DecisionStream: one durable live learner, a fold over its event log."""
 
+from duelwise.receipts import Receipt, Side
 from duelwise.stream.decision_stream import DecisionStream, register
 from duelwise.stream.lifecycle import Winner
 from duelwise.stream.operations import (
     Answer,
     Ask,
-    Duel,
+    Decision,
     FromCatalogue,
     Import,
     Observe,
     Operation,
-    Receipt,
     Retract,
-    Side,
     Tell,
     Ticket,
 )
-from duelwise.stream.registry import Entry, StreamRegistry
+from duelwise.stream.registry import StreamEntry, StreamRegistry
 from duelwise.stream.report import Report
 from duelwise.stream.settings import StreamSettings
 from duelwise.stream_fields import SettingField, setting_fields
@@ -24,9 +23,8 @@ from duelwise.stream_fields import SettingField, setting_fields
 __all__ = [
     "Answer",
     "Ask",
+    "Decision",
     "DecisionStream",
-    "Duel",
-    "Entry",
     "FromCatalogue",
     "Import",
     "Observe",
@@ -36,6 +34,7 @@ __all__ = [
     "Retract",
     "SettingField",
     "Side",
+    "StreamEntry",
     "StreamRegistry",
     "StreamSettings",
     "Tell",

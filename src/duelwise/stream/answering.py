@@ -12,7 +12,7 @@ from duelwise.answers import ranking, settled
 from duelwise.answers.belief import Posterior
 from duelwise.answers.clustering import clustered
 from duelwise.answers.ranking import win_probability
-from duelwise.answers.seeing import held_equal
+from duelwise.answers.utility_differences import held_equal
 from duelwise.errors import InvalidInput, check_known
 from duelwise.stream.candidates import Candidates, Features, read_candidates, read_features
 from duelwise.stream.catalogue import Catalogue
@@ -25,7 +25,7 @@ from duelwise.types import Array
 ALL = FromCatalogue()
 
 
-class Sight(NamedTuple):
+class Knowledge(NamedTuple):
     """What an answer is read from: the belief of one moment, the items and φ̂ as they are when asked."""
 
     settings: StreamSettings
@@ -89,7 +89,7 @@ class Best(NamedTuple):
 
 
 def rank(
-    sight: Sight,
+    knowledge: Knowledge,
     candidates: Candidates | FromCatalogue = ALL,
     *,
     adjust: Sequence[str] = (),
@@ -97,13 +97,13 @@ def rank(
     limit: int | None = None,
 ) -> Ranking:
     """Candidates, or items of the catalogue, in order of utility; `adjust` names features held equal."""
-    ids, z = features_of(sight, candidates)
-    before = sight.settings.sides.columns
-    columns = [before + _column(name, sight.settings.feature_names) for name in adjust]
+    ids, z = features_of(knowledge, candidates)
+    before = knowledge.settings.sides.columns
+    columns = [before + _column(name, knowledge.settings.feature_names) for name in adjust]
     if limit is not None and limit < 1:
         raise InvalidInput(f"limit is {limit}; expected at least 1.")
-    seed = sight.settings.seed
-    ranked = ranking.rank(sight.posterior, z, adjust=columns, level=level, seed=seed, shown=limit)
+    seed = knowledge.settings.seed
+    ranked = ranking.rank(knowledge.posterior, z, adjust=columns, level=level, seed=seed, shown=limit)
     columns_out = (
         ranked.utility, ranked.standard_error, ranked.low, ranked.high, ranked.rank, ranked.rank_low,
         ranked.rank_high, ranked.probability_best, ranked.beats_next,
@@ -113,8 +113,10 @@ def rank(
         RankedItem(str(ids[at]), *values, beats_next=None if np.isnan(beats) else beats)
         for at, *values, beats in lines
     )
-    verdict = _verdict(sight, held_equal(sight.posterior, columns), ids, z, level)
-    return Ranking(items, verdict, tuple(adjust), position_bias(sight.settings, sight.posterior, level=level))
+    verdict = _verdict(knowledge, held_equal(knowledge.posterior, columns), ids, z, level)
+    return Ranking(
+        items, verdict, tuple(adjust), position_bias(knowledge.settings, knowledge.posterior, level=level)
+    )
 
 
 def position_bias(settings: StreamSettings, posterior: Posterior, *, level: float) -> PositionBias | None:
@@ -132,47 +134,49 @@ def wider_by_source(posterior: Posterior, votes: VoteTable) -> Posterior:
     return clustered(posterior, votes.dz, votes.outcome, numbers, len(names))
 
 
-def best(sight: Sight, candidates: Candidates | FromCatalogue = ALL) -> Best:
+def best(knowledge: Knowledge, candidates: Candidates | FromCatalogue = ALL) -> Best:
     """The item of highest utility, and the chance that it is the best."""
-    ids, z = features_of(sight, candidates)
-    ranked = ranking.rank(sight.posterior, z, seed=sight.settings.seed, shown=1)
+    ids, z = features_of(knowledge, candidates)
+    ranked = ranking.rank(knowledge.posterior, z, seed=knowledge.settings.seed, shown=1)
     return Best(ids[int(ranked.position[0])], float(ranked.probability_best[0]))
 
 
-def chance(sight: Sight, first: Features | str, second: Features | str) -> float:
+def chance(knowledge: Knowledge, first: Features | str, second: Features | str) -> float:
     """The chance that a vote goes to the first of two: features, or ids of the catalogue."""
-    return win_probability(sight.posterior, _one(sight, first), _one(sight, second))
+    return win_probability(knowledge.posterior, _one(knowledge, first), _one(knowledge, second))
 
 
-def features_of(sight: Sight, candidates: Candidates | FromCatalogue) -> tuple[Sequence[str], Array]:
+def features_of(knowledge: Knowledge, candidates: Candidates | FromCatalogue) -> tuple[Sequence[str], Array]:
     """Ids and z (K, d) on no side, y where it is known and else as φ̂ predicts it."""
     if isinstance(candidates, FromCatalogue):
-        offered = sight.catalogue.offered(ids=candidates.ids, group=candidates.group)
+        offered = knowledge.catalogue.offered(ids=candidates.ids, group=candidates.group)
     else:
-        offered = read_candidates(candidates, sight.settings.context_names, sight.encoder)
+        offered = read_candidates(candidates, knowledge.settings.context_names, knowledge.encoder)
     ids = [str(k) for k in range(len(offered.x))] if offered.ids is None else offered.ids
-    unshown = sight.settings.sides.unshown(offered.x)
-    if sight.settings.post_dim == 0:
+    unshown = knowledge.settings.sides.unshown(offered.x)
+    if knowledge.settings.post_dim == 0:
         return ids, unshown
-    expected = offered.expected(sight.predict(offered.x[None])[0])
+    expected = offered.expected(knowledge.predict(offered.x[None])[0])
     return ids, np.concatenate((unshown, expected), axis=1)
 
 
-def _one(sight: Sight, item: Features | str) -> Array:
+def _one(knowledge: Knowledge, item: Features | str) -> Array:
     if isinstance(item, str):
-        kept = sight.catalogue.item(item)
+        kept = knowledge.catalogue.item(item)
         x, y = kept.x, kept.y
     else:
-        x = read_features(item, sight.settings.context_names, "the item", sight.encoder)
+        x = read_features(item, knowledge.settings.context_names, "the item", knowledge.encoder)
         y = None
     if y is None:
-        y = sight.predict(x[None, None])[0, 0]
-    return np.concatenate((sight.settings.sides.unshown(x), y))
+        y = knowledge.predict(x[None, None])[0, 0]
+    return np.concatenate((knowledge.settings.sides.unshown(x), y))
 
 
-def _verdict(sight: Sight, posterior: Posterior, ids: Sequence[str], z: Array, level: float) -> Verdict:
-    top = min(sight.settings.top, len(ids) - 1)
-    found = settled.settled(posterior, z, level=level, top=top, out=sight.pending)
+def _verdict(
+    knowledge: Knowledge, posterior: Posterior, ids: Sequence[str], z: Array, level: float
+) -> Verdict:
+    top = min(knowledge.settings.top, len(ids) - 1)
+    found = settled.settled(posterior, z, level=level, top=top, out=knowledge.pending)
     leaders = tuple(str(ids[k]) for k in found.leaders.tolist())
     return Verdict(
         level, found.settled, leaders[0], leaders,

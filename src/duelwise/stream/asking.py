@@ -8,15 +8,16 @@ from typing import NamedTuple
 import numpy as np
 
 from duelwise.errors import DuelwiseError, InvalidInput
-from duelwise.learning.gathered_offers import ROOM
+from duelwise.learning.ask_batch import ROOM
+from duelwise.receipts import Receipt
 from duelwise.stream import tickets
 from duelwise.stream.candidates import CandidateSet, check_name, read_candidates, read_features
 from duelwise.stream.choosing import Choice, Chooser
 from duelwise.stream.events import Asked, Told
-from duelwise.stream.folded import KEPT_FROM
 from duelwise.stream.lifecycle import outcome_of
-from duelwise.stream.operations import MOST_VOTES, Answer, Ask, Duel, FromCatalogue, Import, Receipt
-from duelwise.stream.repeating import check_repeated, digest_of, duel_of
+from duelwise.stream.operations import MOST_VOTES, Answer, Ask, Decision, FromCatalogue, Import
+from duelwise.stream.repeating import check_repeated, decision_of, digest_of
+from duelwise.stream.stream_state import KEPT_FROM
 from duelwise.stream.transaction import Transaction, receipt_of, taken
 from duelwise.types import Array, IntArray
 
@@ -50,19 +51,19 @@ class Asking:
                 answers.append(taken(self.ask, asks[len(answers)]))
         return answers
 
-    def ask(self, ask: Ask) -> Duel:
+    def ask(self, ask: Ask) -> Decision:
         """Choose a pair and record it; an event_id that was heard before gets the same duel."""
         request = self._read(ask)
         offered = request.offered
         if ask.event_id in self._record.named:
             asked = self._record.served(ask.event_id)
             check_repeated(asked, request.digest, offered, ask.event_id)
-            return duel_of(asked, repeated=True)
+            return decision_of(asked, repeated=True)
         self._record.fold_so_far()
         choice = self._chooser.choose(self._record.folded, offered, self._record.writer.rounds)
         return self._append(request, choice)
 
-    def _ask_together(self, asks: Sequence[Ask]) -> list[Duel]:
+    def _ask_together(self, asks: Sequence[Ask]) -> list[Decision]:
         """The same of several in one compiled call, up to the first that needs to be looked at by itself."""
         requests = self._plain(asks)
         if not requests:
@@ -99,7 +100,7 @@ class Asking:
         digest = None if ask.event_id is None else _digest(ask, offered)
         return Request(ask.event_id, offered, digest, self._wanted(ask.votes_wanted))
 
-    def _append(self, request: Request, choice: Choice) -> Duel:
+    def _append(self, request: Request, choice: Choice) -> Decision:
         """Record a pair that was chosen."""
         offered, record = request.offered, self._record
         arms: list[int] = choice.arms.tolist()
@@ -123,7 +124,7 @@ class Asking:
             wanted=None if request.wanted == 1 else request.wanted,
         )
         record.append_asked(asked, request.event_id)
-        return duel_of(asked, repeated=False, clamped=self._clamped(choice.beyond))
+        return decision_of(asked, repeated=False, clamped=self._clamped(choice.beyond))
 
     def import_past(self, duel: Import) -> Receipt:
         """Record a duel that was decided elsewhere, with its vote."""

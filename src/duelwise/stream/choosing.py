@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from duelwise.answers.settling import MOST_AHEAD
+from duelwise.answers.best_item_search import MOST_AHEAD
 from duelwise.errors import CannotChoose
 from duelwise.learning.core.batch import all_finite
 from duelwise.learning.scaling import Offer
 from duelwise.randomness import RoundDraws
 from duelwise.stream.candidates import CandidateSet
-from duelwise.stream.folded import Folded
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.stream_state import StreamState
 from duelwise.types import Array, IntArray
 
 Pair = tuple[IntArray, Array]
@@ -40,7 +40,7 @@ class Chooser:
         self._share, self._settles, self._top = settings.random_share, settings.goal == "settle", settings.top
         self._draws = RoundDraws(settings.seed, "stream", [0], lambda rng, rounds: rng.random((rounds, 4)))
 
-    def choose(self, folded: Folded, offered: CandidateSet, round: int) -> Choice:
+    def choose(self, folded: StreamState, offered: CandidateSet, round: int) -> Choice:
         """A pair of two different candidates."""
         x, offer, columns = offered.x, folded.measure(offered.x), folded.settings.sides.columns
         bounds = None if offer.bounds is None else offer.bounds[0, :, columns:]
@@ -64,16 +64,16 @@ class Chooser:
             return Choice(*measured, drawn, expected, side < 0.5, self._share / pairs)
         return Choice(*measured, arms, predicted, side < 0.5, 1 - self._share + self._share / pairs)
 
-    def can_choose_together(self, folded: Folded) -> bool:
+    def can_choose_together(self, folded: StreamState) -> bool:
         """Whether `choose_together` may be asked: every pair is the learner's own choice."""
         return not self._settles and self._share == 0 and folded.inputs.asks_at_once
 
     def choose_together(
-        self, folded: Folded, offered: Sequence[Array], wanted: Sequence[int]
+        self, folded: StreamState, offered: Sequence[Array], wanted: Sequence[int]
     ) -> list[Choice]:
         """A pair of each of these candidates (K, dx), which the learner serves before it chooses the next.
 
-        Up to the first that it cannot choose from. The rest of the state is told by `Folded.take_served`.
+        Up to the first that it cannot choose from. `StreamState.take_served` tells the rest of the state.
         """
         first = folded.ledger.rounds
         swapped = [bool(self._draws.at(first + i)[0, 0] < 0.5) for i in range(len(offered))]
@@ -83,11 +83,11 @@ class Chooser:
             for arms, predicted, beyond, is_swapped in zip(*served, swapped, strict=False)
         ]
 
-    def _settling(self, folded: Folded, offered: CandidateSet, offer: Offer) -> Pair | None:
+    def _settling(self, folded: StreamState, offered: CandidateSet, offer: Offer) -> Pair | None:
         """The pair that helps most to settle who is best; None where there is none to be found."""
         predicted = folded.inputs.predict_units(offer.units)[0]
         z = beside(offer.x[0], offered.expected(predicted))
-        arms = folded.believing.settling_pair(z, folded.duels.differences(MOST_AHEAD), top=self._top)
+        arms = folded.belief.settling_pair(z, folded.duels.differences(MOST_AHEAD), top=self._top)
         return (arms, predicted[arms]) if arms.min() >= 0 else None
 
 
@@ -96,7 +96,7 @@ def beside(x: Array, y: Array) -> Array:
     return np.concatenate((x, y), axis=1) if y.shape[1] else x
 
 
-def _sound_choice(folded: Folded, offer: Offer) -> Pair | None:
+def _sound_choice(folded: StreamState, offer: Offer) -> Pair | None:
     """The learner's choice; None where numbers beyond all bounds have left it without one."""
     try:
         arms, predicted = folded.inputs.pick(offer)

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self, cast
 
 from duelwise.errors import Conflict, DuelwiseError, InvalidInput
+from duelwise.receipts import Receipt
 from duelwise.storage import Store, TicketRow, open_store
 from duelwise.storage.rows import BEGINNING
 from duelwise.stream import editing, events, tickets
@@ -25,18 +26,17 @@ from duelwise.stream.lifecycle import Winner, winner_of
 from duelwise.stream.operations import (
     Answer,
     Ask,
-    Duel,
+    Decision,
     FromCatalogue,
     GivenVote,
     Happening,
     Observe,
     Operation,
-    Receipt,
     Retract,
     Tell,
     Ticket,
 )
-from duelwise.stream.repeating import duel_of
+from duelwise.stream.repeating import decision_of
 from duelwise.stream.replica import Clock, Replica
 from duelwise.stream.report import Report, make_report
 from duelwise.stream.settings import StreamSettings
@@ -102,7 +102,7 @@ class DecisionStream(StreamAnswers):
         *,
         event_id: str | None = None,
         votes_wanted: int | None = None,
-    ) -> Duel:
+    ) -> Decision:
         """Two of the candidates to show, and the ticket of the duel.
 
         Candidates are an array (K, dx), records {"id": ..., "features": [...] or {name: value}}, or
@@ -110,7 +110,7 @@ class DecisionStream(StreamAnswers):
         An `event_id` seen before returns the same duel. With `votes_wanted` as many raters may vote
         on it, each with a source of its own.
         """
-        return cast("Duel", self._answer(Ask(candidates, event_id, votes_wanted)))
+        return cast("Decision", self._answer(Ask(candidates, event_id, votes_wanted)))
 
     def observe(
         self, ticket: str, left: PartialFeatures | None = None, right: PartialFeatures | None = None
@@ -260,7 +260,7 @@ class DecisionStream(StreamAnswers):
         history = [self._recorded(seq) for seq in sorted(seq for seq in numbers if seq is not None)]
         asked = history[0].event
         assert isinstance(asked, Asked)
-        duel = duel_of(asked, repeated=False)
+        duel = decision_of(asked, repeated=False)
         return Ticket(
             ticket, row.state, row.asked_at, duel.left, duel.right, _winner_of(row), row.source,
             row.wanted, self._votes(row), tuple(_happening(recorded) for recorded in history),

@@ -10,16 +10,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from duelwise.answers.offline import offline_fit
-from duelwise.answers.scoring import Estimate, Score, log_losses, mean_of, score
+from duelwise.answers.scoring import MeanWithError, Score, log_losses, mean_of, score
 from duelwise.errors import InvalidInput, check_known
 from duelwise.learning.recipes import STREAM_RECIPES
 from duelwise.randomness import generator
+from duelwise.stream.derive import derived_events
 from duelwise.stream.events import Asked, Recorded, Told
-from duelwise.stream.folded import Folded
 from duelwise.stream.logs import Log, RecordedLog
 from duelwise.stream.prequential import Walked, held_out, walk
-from duelwise.stream.reliving import relive
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.stream_state import StreamState
 from duelwise.types import Array, IntArray
 
 COIN = math.log(2.0)  # the log-loss of a coin
@@ -52,15 +52,15 @@ class Folds:
         return fold
 
 
-class Line(NamedTuple):
+class EvaluationLine(NamedTuple):
     """One way to foresee votes."""
 
     name: str
     kind: Literal["recipe", "posterior", "offline"]
     prequential: Score | None  # each vote foreseen just before it was learned from
     held_out: Score | None  # each vote foreseen without the votes of its fold
-    beyond_offline: Estimate | None  # held-out log-loss less the offline fit's, vote by vote
-    favourite_wins: Estimate | None  # over another candidate drawn at random, where the log can tell
+    beyond_offline: MeanWithError | None  # held-out log-loss less the offline fit's, vote by vote
+    favourite_wins: MeanWithError | None  # over another candidate drawn at random, where the log can tell
 
 
 class Evaluation(NamedTuple):
@@ -69,7 +69,7 @@ class Evaluation(NamedTuple):
     votes: int
     sources: int
     folds: str | None
-    lines: tuple[Line, ...]
+    lines: tuple[EvaluationLine, ...]
     policy_value: str  # what can, or cannot, be said of other choices
 
     @property
@@ -90,12 +90,12 @@ def evaluate(
     names = list(dict.fromkeys(recipes)) or [settings.recipe]
     _check(names, folds)
     offers, policy_value = _offers(old)
-    lines: list[Line] = []
+    lines: list[EvaluationLine] = []
     first: Walked | None = None
     offline: Array | None = None
     for name in names:
         own = with_recipe(settings, name)
-        lived = RecordedLog(relive(Folded(own), old))
+        lived = RecordedLog(derived_events(StreamState(own), old))
         walked = walk(own, lived, offers, posterior=first is None)
         if not len(walked.outcome):
             raise InvalidInput("The log holds no vote that counts. Expected some: let people vote first.")
@@ -114,7 +114,7 @@ def evaluate(
     assert first is not None
     if offline is not None:
         hindsight = score(offline, first.outcome, first.source)
-        lines.append(Line(OFFLINE, "offline", None, hindsight, None, None))
+        lines.append(EvaluationLine(OFFLINE, "offline", None, hindsight, None, None))
     return Evaluation(
         votes=len(first.outcome),
         sources=len({name for name in first.source if name is not None}),
@@ -135,13 +135,13 @@ def with_recipe(settings: StreamSettings, name: str) -> StreamSettings:
 def _line(
     name: str, kind: Literal["recipe", "posterior"], walked: Walked, before: Array, without: Array | None,
     offline: Array | None,
-) -> Line:  # fmt: skip
+) -> EvaluationLine:  # fmt: skip
     outcome, source = walked.outcome, walked.source
     beyond = None
     if without is not None and offline is not None:
         beyond = mean_of(log_losses(without, outcome) - log_losses(offline, outcome), source)
     known = not np.isnan(walked.favoured).any()
-    return Line(
+    return EvaluationLine(
         name=name,
         kind=kind,
         prequential=score(before, outcome, source),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from duelwise.answers.scoring import Estimate, Score
-from duelwise.stream.evaluating import COIN, Evaluation, Line
+from duelwise.answers.scoring import MeanWithError, Score
+from duelwise.stream.evaluating import COIN, Evaluation, EvaluationLine
 from duelwise.stream.plain_page import document, table
 from duelwise.stream.plots import Trace, chart, script
 from duelwise.types import JSON
@@ -68,7 +68,7 @@ def evaluation_page(name: str, found: Evaluation) -> str:
     )
 
 
-def best_score(line: Line) -> Score | None:
+def best_score(line: EvaluationLine) -> Score | None:
     """The prequential score where there is one, else that of the folds."""
     return line.prequential or line.held_out
 
@@ -113,13 +113,13 @@ def _calibrated(score: Score | None) -> str:
     return "" if score is None else "yes" if score.calibrated else "no"
 
 
-def _plus_minus(value: Estimate | None, *, signed: bool = False) -> str:
+def _plus_minus(value: MeanWithError | None, *, signed: bool = False) -> str:
     if value is None:
         return ""
     return f"{value.mean:{'+' if signed else ''}.4f} ± {value.standard_error:.4f}"
 
 
-def _estimate(value: Estimate | None) -> JSON:
+def _estimate(value: MeanWithError | None) -> JSON:
     return None if value is None else {"mean": value.mean, "standard_error": value.standard_error}
 
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 
-from duelwise.collecting import uncollected
+from duelwise.garbage_collection import uncollected
 from duelwise.storage.rows import EventColumns
 from duelwise.stream.events import (
     REWRITING,
     Rebuilt,
     Recorded,
 )
-from duelwise.stream.folded import Folded
 from duelwise.stream.leaving_out import left_out
 from duelwise.stream.logs import Log
 from duelwise.stream.progress import counted
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.stream_state import StreamState
 
 logger = logging.getLogger("duelwise.stream")
 
 
-def fold(settings: StreamSettings, log: Log, *, upto: int) -> Folded:
+def fold(settings: StreamSettings, log: Log, *, upto: int) -> StreamState:
     """The state after event `upto`, from the log alone.
 
     The last rebuild in it says which retracted votes are left out.
@@ -31,27 +31,27 @@ def fold(settings: StreamSettings, log: Log, *, upto: int) -> Folded:
     return _folded_without(settings, log, (r for r in rewriting if r.seq <= rebuilt[-1]), upto=upto)
 
 
-def rebuild(settings: StreamSettings, log: Log, *, upto: int) -> Folded:
+def rebuild(settings: StreamSettings, log: Log, *, upto: int) -> StreamState:
     """The state after event `upto` had no vote retracted by then ever been told."""
     return _folded_without(settings, log, log.of_kinds(REWRITING, upto=upto), upto=upto)
 
 
 def _folded_without(
     settings: StreamSettings, log: Log, rewriting: Iterable[Recorded], *, upto: int
-) -> Folded:
-    folded = Folded(settings, leaving_out=left_out(rewriting))
+) -> StreamState:
+    folded = StreamState(settings, leaving_out=left_out(rewriting))
     with uncollected():
         folded.apply_all(counted(log.chunks(after=0, upto=upto), upto=upto))
     return folded
 
 
-def load(settings: StreamSettings, log: Log, *, upto: int) -> Folded:
+def load(settings: StreamSettings, log: Log, *, upto: int) -> StreamState:
     """The same state as `fold`, from the newest snapshot and the events after it."""
     folded = _restored(settings, log, upto=upto)
     return fold(settings, log, upto=upto) if folded is None else caught_up(folded, log, upto=upto)
 
 
-def caught_up(folded: Folded, log: Log, *, upto: int) -> Folded:
+def caught_up(folded: StreamState, log: Log, *, upto: int) -> StreamState:
     """The state after event `upto`; a new one where a rebuild replaced the learner."""
     if folded.seq == upto:
         return folded
@@ -74,7 +74,7 @@ def caught_up(folded: Folded, log: Log, *, upto: int) -> Folded:
     return _past_rebuild(folded.settings, log, seq=rebuilt[0], upto=upto) if rebuilt else folded
 
 
-def _past_rebuild(settings: StreamSettings, log: Log, *, seq: int, upto: int) -> Folded:
+def _past_rebuild(settings: StreamSettings, log: Log, *, seq: int, upto: int) -> StreamState:
     """A rebuild leaves a snapshot of its own; without it the log is folded anew."""
     folded = _restored(settings, log, upto=upto)
     if folded is None or folded.seq < seq:
@@ -82,12 +82,12 @@ def _past_rebuild(settings: StreamSettings, log: Log, *, seq: int, upto: int) ->
     return caught_up(folded, log, upto=upto)
 
 
-def _restored(settings: StreamSettings, log: Log, *, upto: int) -> Folded | None:
+def _restored(settings: StreamSettings, log: Log, *, upto: int) -> StreamState | None:
     """The state of the newest snapshot; None where there is none that this version can read."""
     snapshot = log.snapshot(upto=upto)
     if snapshot is None:
         return None
-    folded = Folded(settings)
+    folded = StreamState(settings)
     try:
         folded.restore(snapshot)
     except Exception as error:  # whatever another version may have called its arrays: the log is the truth

@@ -37,7 +37,7 @@ from duelwise.types import AnyArray, Array
 OUTCOMES = (0.0, 0.5, 1.0)
 
 
-class History:
+class TicketHistory:
     """The tickets of a log and the rounds it has served, after the events taken so far."""
 
     def __init__(self, settings: StreamSettings) -> None:

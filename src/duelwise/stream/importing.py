@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from duelwise.errors import DuelwiseError, InvalidInput
+from duelwise.receipts import Receipt
 from duelwise.stream.candidates import Features, check_name, read_features
 from duelwise.stream.decision_stream import DecisionStream
 from duelwise.stream.lifecycle import WINNERS
-from duelwise.stream.operations import Import, Receipt
+from duelwise.stream.operations import Import
 from duelwise.stream.settings import StreamSettings
 from duelwise.stream.text_files import opened_text, plain_row
 

@@ -46,7 +46,7 @@ KEPT_AS_THEY_ARE = (
 """Attributes that stand in a snapshot under their own names."""
 
 
-class Waiting(NamedTuple):
+class OpenTicket(NamedTuple):
     """An open ticket."""
 
     asked_at: float
@@ -56,7 +56,7 @@ class Waiting(NamedTuple):
     heard: int = 0
 
 
-class Settled(NamedTuple):
+class ClosedTicket(NamedTuple):
     """A ticket that is no longer kept in memory: only a retraction can still change it."""
 
     state: str = "told"
@@ -64,7 +64,7 @@ class Settled(NamedTuple):
     heard: int = 1
 
 
-SETTLED = Settled()
+CLOSED = ClosedTicket()
 
 
 class LowVote(NamedTuple):
@@ -78,7 +78,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self.counts: dict[str, int] = dict.fromkeys(STATES, 0)
-        self.waiting: dict[int, Waiting] = {}
+        self.waiting: dict[int, OpenTicket] = {}
         self.voted_sources: dict[int, list[str | None]] = {}  # of votes that wait for their context
         self.delays: IntArray = np.zeros(DELAY_BINS, dtype=np.int64)
         self.weights: IntArray = np.zeros(WEIGHT_BINS, dtype=np.int64)
@@ -125,7 +125,7 @@ class Ledger:
         if isinstance(event, Asked):
             possible, ticket = event.round == self.rounds, None
         else:
-            possible, ticket = 0 <= event.round < self.rounds, self.waiting.get(event.round, SETTLED)
+            possible, ticket = 0 <= event.round < self.rounds, self.waiting.get(event.round, CLOSED)
         state = transition(ticket, event) if possible else None
         if state is None:
             raise Damaged(
@@ -134,7 +134,7 @@ class Ledger:
                 seq=recorded.seq,
             )
         if isinstance(event, Asked):
-            self.waiting[event.round] = Waiting(at, event.swapped, state, event.wanted or 1)
+            self.waiting[event.round] = OpenTicket(at, event.swapped, state, event.wanted or 1)
             self.counts[state] += 1
             self.rounds += 1
             self.first_on_left += not event.swapped
@@ -194,7 +194,7 @@ class Ledger:
                 self.waiting[round] = before._replace(state=state, heard=int(state == "voted"))
             else:
                 moment, swapped = float(asked_at[place]), bool(asked.swapped[place])
-                self.waiting[round] = Waiting(moment, swapped, state, heard=int(state == "voted"))
+                self.waiting[round] = OpenTicket(moment, swapped, state, heard=int(state == "voted"))
         return left
 
     def _told_all(self, events: Columns, first: int, at: Array, asked_at: Array) -> None:
@@ -296,7 +296,7 @@ class Ledger:
         self.counts[state] += 1
         if state in OPEN_STATES and ticket is not None:
             asked_at, swapped, _, wanted, before_it = ticket
-            self.waiting[round] = Waiting(asked_at, swapped, state, wanted, max(0, before_it + heard))
+            self.waiting[round] = OpenTicket(asked_at, swapped, state, wanted, max(0, before_it + heard))
         elif ticket is not None:
             del self.waiting[round]
         return before
@@ -349,7 +349,7 @@ class Ledger:
         names = ("round", "asked_at", "swapped", "state", "wanted", "heard")
         columns = (arrays[f"waiting.{name}"].tolist() for name in names)
         self.waiting = {
-            round: Waiting(asked_at, swapped, STATES[state], wanted, heard)
+            round: OpenTicket(asked_at, swapped, STATES[state], wanted, heard)
             for round, asked_at, swapped, state, wanted, heard in zip(*columns, strict=True)
         }
 

@@ -45,7 +45,7 @@ ON_VOTE: dict[str, State] = _LIFE[Told]
 """What a whole context leads to, and the only vote: the states it may meet → what it leaves."""
 
 
-class Ticket(Protocol):
+class TicketProgress(Protocol):
     """What the next step of a ticket depends on."""
 
     @property
@@ -60,7 +60,7 @@ LATE_CONTEXT: dict[str, State] = {"skipped": "skipped", "told": "told", "observe
 """Where a duel waits for no context any more, what comes still teaches φ̂."""
 
 
-def transition(ticket: Ticket | None, event: Event) -> State | None:
+def transition(ticket: TicketProgress | None, event: Event) -> State | None:
     """The state that the event leads to; None where a ticket in this state cannot take it.
 
     None stands for a ticket that was not given out yet.
@@ -78,7 +78,7 @@ def transition(ticket: Ticket | None, event: Event) -> State | None:
     return after
 
 
-def _is_a_part(ticket: Ticket, event: Event) -> bool:
+def _is_a_part(ticket: TicketProgress, event: Event) -> bool:
     """Whether more of the same kind is still waited for, or left."""
     if isinstance(event, Told):
         return ticket.wanted > 1 and ticket.heard + 1 < ticket.wanted

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from duelwise.receipts import Receipt, Side
 from duelwise.storage import JSON
 from duelwise.stream.candidates import Candidates, Features, PartialFeatures
 from duelwise.stream.lifecycle import Winner
@@ -66,16 +66,8 @@ class Import(NamedTuple):
 Operation = Ask | Observe | Tell | Retract | Import
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One of the two that are shown."""
-
-    id: str | None
-    index: int  # its position among the candidates
-
-
-class Duel(NamedTuple):
-    """The answer to `Ask`."""
+class Decision(NamedTuple):
+    """The answer to `Ask`: the pair to show, and the ticket under which to report."""
 
     ticket: str
     left: Side
@@ -87,16 +79,7 @@ class Duel(NamedTuple):
     clamped: tuple[str, ...] = ()  # features of which some candidate lies beyond the range
 
 
-class Receipt(NamedTuple):
-    """The answer to everything else: the ticket's state, and whether this request changed it."""
-
-    ticket: str
-    state: str
-    changed: bool
-    vote: str | None = None  # the vote's own id, to retract it by
-
-
-Answer = Duel | Receipt
+Answer = Decision | Receipt
 
 
 class Happening(NamedTuple):

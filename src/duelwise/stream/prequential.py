@@ -9,11 +9,11 @@ import numpy as np
 
 from duelwise.learning.core.links import means
 from duelwise.stream.events import REWRITING, Asked, Imputed, Observed, Told
-from duelwise.stream.folded import Folded
 from duelwise.stream.leaving_out import LeftOut, left_out
 from duelwise.stream.logs import RecordedLog
 from duelwise.stream.open_duels import OpenDuels
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.stream_state import StreamState
 from duelwise.types import Array, IntArray
 
 
@@ -48,7 +48,7 @@ def walk(
     """Fold a log and look at each vote before it is learned from; `offers`: candidates (K, dx) by round."""
     leaving_out = left_out(log.of_kinds(REWRITING, upto=log.head))
     retracted = leaving_out._replace(distrusted=frozenset())  # whom the stream distrusts it foresees too
-    folded = Folded(settings, leaving_out=leaving_out)
+    folded = StreamState(settings, leaving_out=leaving_out)
     pairs = OpenDuels(settings)  # of all duels: none is closed
     asked: dict[int, Asked] = {}
     favourite: dict[int, int] = {}
@@ -98,14 +98,14 @@ def held_out(settings: StreamSettings, walked: Walked, fold: IntArray) -> tuple[
         without = walked.leaving_out._replace(
             votes=walked.leaving_out.votes | set(walked.seq[rows].tolist()), upto=walked.log.head
         )
-        folded = Folded(settings, leaving_out=without)
+        folded = StreamState(settings, leaving_out=without)
         folded.apply_all(walked.log.events(after=0, upto=walked.log.head))
         by_theta[rows] = chances(folded, walked.fitted_z[rows])
         by_posterior[rows] = posterior_chances(folded, walked.z[rows])
     return by_theta, by_posterior
 
 
-def chances(folded: Folded, z: Array) -> Array:
+def chances(folded: StreamState, z: Array) -> Array:
     """(n,) the chance of the first of each pair z (n, 2, d) by the learner's own Θ̂."""
     units = _units(folded, z.reshape(-1, z.shape[-1])).reshape(z.shape)
     margin = (units[:, 0] - units[:, 1]) @ folded.learner.theta[0]
@@ -114,13 +114,13 @@ def chances(folded: Folded, z: Array) -> Array:
     return found
 
 
-def _units(folded: Folded, z: Array) -> Array:
+def _units(folded: StreamState, z: Array) -> Array:
     return folded.inputs.ranges.scaled(z[None])[0]
 
 
-def posterior_chances(folded: Folded, z: Array) -> Array:
+def posterior_chances(folded: StreamState, z: Array) -> Array:
     """(n,) the same by the posterior that answers: E σ(u - u'), by the probit's closed form."""
-    posterior, apart = folded.believing.posterior(), z[:, 0] - z[:, 1]
+    posterior, apart = folded.belief.posterior(), z[:, 0] - z[:, 1]
     variance = np.einsum("ij,ij->i", apart @ posterior.covariance, apart)
     return 1.0 / (1.0 + np.exp(-(apart @ posterior.mean) / np.sqrt(1.0 + np.pi * variance / 8.0)))
 
@@ -130,7 +130,7 @@ def _expected(duel: Asked, settings: StreamSettings) -> Array:
     return np.concatenate((settings.sides.shown(duel.x, swapped=duel.swapped), duel.predicted), axis=1)
 
 
-def _favourite(folded: Folded, x: Array) -> int:
+def _favourite(folded: StreamState, x: Array) -> int:
     """The position of the candidate of highest utility by Θ̂: x (K, dx)."""
     z = np.concatenate((folded.settings.sides.unshown(x), folded.predict(x[None])[0]), axis=1)
     return int((_units(folded, z) @ folded.learner.theta[0]).argmax())

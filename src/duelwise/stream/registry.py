@@ -34,7 +34,7 @@ State = Literal["open", "folding", "broken", "closed"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class StreamEntry:
     """A stream of the store as this process knows it."""
 
     row: StreamRow
@@ -130,7 +130,7 @@ class StreamRegistry:
         new = register(self.store, name, settings, at=self._clock())
         return self.stream(name), new
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[StreamEntry]:
         """Every stream of the store by name; looking opens none."""
         with self._mutex:
             held = dict(self._held)
@@ -186,14 +186,16 @@ def _close(stream: DecisionStream) -> None:
         log.warning("%s was closed without a snapshot: %s", stream.name, error)
 
 
-def _entry(row: StreamRow, held: _Held | None) -> Entry:
+def _entry(row: StreamRow, held: _Held | None) -> StreamEntry:
     if held is None:
         reason = None if row.damaged is None else f"Event {row.damaged} is damaged; repair the stream."
-        return Entry(row=row, state="closed" if reason is None else "broken", reason=reason)
+        return StreamEntry(row=row, state="closed" if reason is None else "broken", reason=reason)
     if not held.opening.done():
-        return Entry(row=row, state="folding", reason=f"{held.progress.share:.0%} of its log is folded.")
+        return StreamEntry(
+            row=row, state="folding", reason=f"{held.progress.share:.0%} of its log is folded."
+        )
     error = held.opening.exception()
     if error is not None:
-        return Entry(row=row, state="broken", reason=f"{type(error).__name__}: {error}")
+        return StreamEntry(row=row, state="broken", reason=f"{type(error).__name__}: {error}")
     stream = held.opening.result()
-    return Entry(row=row, state="open", reason=stream.read_only, stream=stream)
+    return StreamEntry(row=row, state="open", reason=stream.read_only, stream=stream)

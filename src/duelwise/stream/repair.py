@@ -15,14 +15,14 @@ from duelwise.storage import EventRow, Store, TicketRow
 from duelwise.storage.repairing import Repairer, Scanned, Scanner
 from duelwise.storage.rows import NO_ROUND
 from duelwise.stream.events import Asked, Cut, Recorded, decode, encode
-from duelwise.stream.history import History
+from duelwise.stream.history import TicketHistory
 from duelwise.stream.settings import StreamSettings
 
 KEPT_IN = "cut_events"  # the side table
 TICKETS_NAMED = 20  # of those whose rows differ from the log, the first
 
 
-class Finding(NamedTuple):
+class Defect(NamedTuple):
     """Something that is not as it was recorded."""
 
     seq: int | None  # the event it is about, if it is about one
@@ -44,26 +44,26 @@ class Repaired(NamedTuple):
         return bool(self.damaged or self.unsupported or self.tickets or self.recounted or self.snapshots)
 
 
-def verify(store: Store, name: str) -> tuple[Finding, ...]:
+def verify(store: Store, name: str) -> tuple[Defect, ...]:
     """All that is wrong with a stream; one whose log is damaged becomes read-only.
 
     The database's own check, every checksum, and a replay of the log against the settings, the
     tickets and the counts in the stream's row.
     """
-    findings = [Finding(None, f"The database says: {problem}.") for problem in store.check()]
+    defects = [Defect(None, f"The database says: {problem}.") for problem in store.check()]
     stream = store.stream(name)
     try:
         settings = StreamSettings.from_json(stream.settings)
         with store.scanning(stream.id) as scanner:
             survey = _Survey(settings)
             survey.walk(scanner)
-            findings += survey.findings(scanner)
+            defects += survey.defects(scanner)
     except (StorageFailure, InvalidInput) as error:
-        findings.append(Finding(None, str(error)))
-    events = [finding.seq for finding in findings if finding.seq is not None]
+        defects.append(Defect(None, str(error)))
+    events = [defect.seq for defect in defects if defect.seq is not None]
     if events:
         store.mark_damaged(stream.id, min(events))
-    return tuple(findings)
+    return tuple(defects)
 
 
 def repair(store: Store, name: str, *, at: float | None = None) -> Repaired:
@@ -98,7 +98,7 @@ class _Survey:
     """Walks the log once, as the stream itself would have."""
 
     def __init__(self, settings: StreamSettings) -> None:
-        self._history = History(settings)
+        self._history = TicketHistory(settings)
         self._damaged: dict[int, int] = {}  # number → the round that was asked there, if one was
         self._unsupported: dict[int, str] = {}  # number → why it cannot have happened
         self._holes: list[Scanned] = []  # damaged since the last duel was asked
@@ -111,23 +111,23 @@ class _Survey:
         # Where rows are missing at the end, only the stream's row tells how many duels they held.
         self._fill_holes(max(scanner.stream.rounds, self._history.rounds) if self._holes else 0)
 
-    def findings(self, scanner: Scanner) -> list[Finding]:
-        found = [Finding(seq, f"Event {seq} is damaged or missing.") for seq in self._damaged]
-        found += [Finding(seq, f"Event {seq} {why}.") for seq, why in self._unsupported.items()]
+    def defects(self, scanner: Scanner) -> list[Defect]:
+        found = [Defect(seq, f"Event {seq} is damaged or missing.") for seq in self._damaged]
+        found += [Defect(seq, f"Event {seq} {why}.") for seq, why in self._unsupported.items()]
         row = scanner.stream
         if row.head != self._head or row.rounds != self._history.rounds:
             says = (
                 f"The stream's row counts {row.head} events and {row.rounds} duels, the log {self._head} "
                 f"and {self._history.rounds}."
             )
-            found.append(Finding(row.head + 1, says))
+            found.append(Defect(row.head + 1, says))
         differing = self._differing(scanner)
         rows = ", ".join(map(str, differing[:TICKETS_NAMED]))
         if differing:
             says = f"The rows of {len(differing)} tickets differ from the log: those of duels {rows}"
-            found.append(Finding(None, f"{says}{', …' if len(differing) > TICKETS_NAMED else '.'}"))
+            found.append(Defect(None, f"{says}{', …' if len(differing) > TICKETS_NAMED else '.'}"))
         found += [
-            Finding(None, f"The snapshot after event {seq} is damaged; it is passed over.")
+            Defect(None, f"The snapshot after event {seq} is damaged; it is passed over.")
             for seq in scanner.damaged_snapshots()
         ]
         return sorted(found, key=lambda finding: (finding.seq is None, finding.seq or 0))

@@ -7,20 +7,21 @@ from hashlib import blake2b
 import numpy as np
 
 from duelwise.errors import Conflict
+from duelwise.receipts import Side
 from duelwise.stream import tickets
 from duelwise.stream.candidates import CandidateSet
 from duelwise.stream.events import Asked
-from duelwise.stream.operations import Duel, Side
+from duelwise.stream.operations import Decision
 from duelwise.types import Array
 
 
-def duel_of(asked: Asked, *, repeated: bool, clamped: tuple[str, ...] = ()) -> Duel:
+def decision_of(asked: Asked, *, repeated: bool, clamped: tuple[str, ...] = ()) -> Decision:
     """The answer that an `asked` event stands for."""
     ids, (one, other) = asked.ids or (None, None), asked.arms.tolist()
     first, second = Side(ids[0], one), Side(ids[1], other)
     left, right = (second, first) if asked.swapped else (first, second)
     ticket = tickets.write(asked.round, asked.tag)
-    return Duel(
+    return Decision(
         ticket, left, right, asked.model_version, asked.probability, repeated, asked.fallback, clamped
     )  # fmt: skip
 

@@ -12,18 +12,18 @@ from sqlalchemy.exc import IntegrityError
 
 from duelwise.errors import Damaged, DuelwiseError, ReadOnly
 from duelwise.storage import SnapshotRow, Store, StreamRow, TicketRow, Writer
-from duelwise.storage.rows import BEGINNING, Place
+from duelwise.storage.rows import BEGINNING, TicketPlace
 from duelwise.stream.background import Background
 from duelwise.stream.choosing import Chooser
-from duelwise.stream.deciding import Batch
 from duelwise.stream.events import Rebuilt, Recorded, encode, kind_of
-from duelwise.stream.folded import Folded
 from duelwise.stream.folding import caught_up, load, rebuild
 from duelwise.stream.logs import StoredLog
 from duelwise.stream.operations import Operation
+from duelwise.stream.request_batch import Batch
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.stream_state import StreamState
 from duelwise.stream.transaction import rounds_of
-from duelwise.stream.weighing import is_due, weigh_sources
+from duelwise.stream.weighted_sources import is_due, weigh_sources
 
 SNAPSHOT_EVERY = 20_000  # events; a restart folds no more than these again, in a quarter of a second
 RECENT = 20_000  # events whose checksums are verified on opening; `verify` looks at all
@@ -62,15 +62,15 @@ class Replica:
         self._joined: Batch | None = None
         self._recent: dict[int, TicketRow] = {}  # tickets as they are in the log that is folded here
         self._next_sweep = clock()
-        self._imputed_to: Place = BEGINNING  # how far a sweep has come that is not over
-        self._closed_to: Place = BEGINNING
+        self._imputed_to: TicketPlace = BEGINNING  # how far a sweep has come that is not over
+        self._closed_to: TicketPlace = BEGINNING
         self._others_wrote = time.monotonic()  # perhaps
         self._refreshed = time.monotonic()
-        self.folded: Folded = self._open()
+        self.folded: StreamState = self._open()
         self._snapshot_seq = self.folded.restored_from
         self.memory_bytes = OWN_BYTES + self.folded.size()
 
-    def _open(self) -> Folded:
+    def _open(self) -> StreamState:
         """Snapshot and later events; up to the damage, if there is any."""
         head = self.row.head
         if self.row.damaged is not None:
@@ -95,7 +95,7 @@ class Replica:
                 self._found_damage(damage)
         return folded
 
-    def _check_row(self, row: StreamRow, folded: Folded) -> None:
+    def _check_row(self, row: StreamRow, folded: StreamState) -> None:
         """The stream's own row against its log: the next event must not meet one that is there."""
         last = self.store.last_event(row.id)
         head = self.store.current(row.id).head  # read after the log, which other processes may lengthen
@@ -234,7 +234,7 @@ class Replica:
             return
         clock = self.clock()
         waited = self.settings.context_ttl_seconds
-        imputed_to: Place | None = None
+        imputed_to: TicketPlace | None = None
         if waited > 0 and self.folded.ledger.counts["voted"]:
             imputed_to = batch.impute(
                 asked_before=self.now() - waited, after=self._imputed_to, limit=SWEEP_MOST
@@ -329,7 +329,7 @@ class Replica:
         finally:
             self._weighing = False
 
-    def _swap_in(self, fresh: Folded, start: int, rebuilt: Rebuilt) -> None:
+    def _swap_in(self, fresh: StreamState, start: int, rebuilt: Rebuilt) -> None:
         """Record the rebuild with a snapshot, so that no other process has to fold it again."""
         with self._writing() as writer:
             if self.folded.ledger.rebuilt_upto != start:
@@ -342,5 +342,5 @@ class Replica:
         self.folded = fresh
         self._snapshot_seq = fresh.seq
 
-    def _follow(self, fresh: Folded, upto: int) -> None:
+    def _follow(self, fresh: StreamState, upto: int) -> None:
         fresh.apply_all(self.log.events(after=fresh.seq, upto=upto))

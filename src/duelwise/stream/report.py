@@ -15,8 +15,8 @@ from duelwise.learning.monitoring import watched
 from duelwise.storage import JSON, TicketRow
 from duelwise.stream import tickets
 from duelwise.stream.answering import PositionBias, position_bias
-from duelwise.stream.folded import Folded
 from duelwise.stream.ledger import WEIGHT_BINS
+from duelwise.stream.stream_state import StreamState
 from duelwise.stream.vote_delays import delay_quantile
 from duelwise.types import Array
 
@@ -146,7 +146,7 @@ def _plain(value: object) -> JSON:
 def make_report(
     *,
     name: str,
-    folded: Folded,
+    folded: StreamState,
     low: Mapping[int, TicketRow],
     at: float,
     read_only: str | None,
@@ -157,7 +157,7 @@ def make_report(
 
     `allowing` may widen what is known of Θ, as where the votes of a source are alike.
     """
-    known = folded.believing.posterior()
+    known = folded.belief.posterior()
     known = known if allowing is None else allowing(known)
     ledger, learner = folded.ledger, folded.learner
     oldest = next((ticket.asked_at for ticket in ledger.waiting.values()), None)  # in the order of asking
@@ -183,7 +183,7 @@ def make_report(
         log_det_served=float(learner.served_geometry.log_det[0]),
         log_det_arrived=float(learner.arrived_geometry.log_det[0]),
         coefficients=_coefficients(folded, known),
-        foresight=folded.believing.foreseen(),
+        foresight=folded.belief.foreseen(),
         held_sources=tuple(sorted(folded.left_out.sources)),
         prediction=_prediction(folded),
         positions=_positions(folded, known),
@@ -198,7 +198,7 @@ def make_report(
     )
 
 
-def _sources(folded: Folded) -> tuple[SourceWeight, ...]:
+def _sources(folded: StreamState) -> tuple[SourceWeight, ...]:
     each = [
         SourceWeight(source=source, votes=votes, mean_weight=total / votes)
         for source, (votes, total) in folded.ledger.sources.items()
@@ -206,7 +206,7 @@ def _sources(folded: Folded) -> tuple[SourceWeight, ...]:
     return tuple(sorted(each, key=lambda one: (one.mean_weight, one.source))[:SOURCES_SHOWN])
 
 
-def _coefficients(folded: Folded, known: Posterior) -> tuple[Coefficient, ...]:
+def _coefficients(folded: StreamState, known: Posterior) -> tuple[Coefficient, ...]:
     error: list[float] = np.sqrt(np.diagonal(known.covariance)).tolist()
     before = folded.settings.sides.columns
     names = folded.settings.feature_names
@@ -223,9 +223,9 @@ def _coefficients(folded: Folded, known: Posterior) -> tuple[Coefficient, ...]:
     )
 
 
-def summary_of(folded: Folded) -> str:
+def summary_of(folded: StreamState) -> str:
     """How well the stream knows its voters, in one plain sentence."""
-    seen = folded.believing.foreseen()
+    seen = folded.belief.foreseen()
     if seen is None:
         return "No vote has been learned from yet."
     sources = len(folded.ledger.sources) + folded.ledger.sources_dropped
@@ -237,7 +237,7 @@ def summary_of(folded: Folded) -> str:
     )
 
 
-def _ranges(folded: Folded) -> tuple[FeatureRange, ...]:
+def _ranges(folded: StreamState) -> tuple[FeatureRange, ...]:
     inputs = folded.inputs
     if not folded.settings.scales:
         return ()
@@ -252,7 +252,7 @@ def _ranges(folded: Folded) -> tuple[FeatureRange, ...]:
     )  # fmt: skip
 
 
-def _assumptions(folded: Folded) -> Assumptions | None:
+def _assumptions(folded: StreamState) -> Assumptions | None:
     if not folded.settings.scales:
         return None
     seen = watched(folded.learner.monitors)
@@ -267,7 +267,7 @@ def _assumptions(folded: Folded) -> Assumptions | None:
     )  # fmt: skip
 
 
-def _prediction(folded: Folded) -> Prediction:
+def _prediction(folded: StreamState) -> Prediction:
     learner = folded.learner
     seen = int(learner.scores.contexts_seen[0])
     error, spread = float(learner.scores.prediction_error[0]), float(learner.scores.context_spread[0])
@@ -279,7 +279,7 @@ def _prediction(folded: Folded) -> Prediction:
     )
 
 
-def _positions(folded: Folded, known: Posterior) -> Positions:
+def _positions(folded: StreamState, known: Posterior) -> Positions:
     ledger = folded.ledger
     asked = sum(ledger.counts.values())
     return Positions(

@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from duelwise.stream import answering
-from duelwise.stream.answering import ALL, Best, Ranking, Sight
+from duelwise.stream.answering import ALL, Best, Knowledge, Ranking
 from duelwise.stream.auditing import Audit, audit
 from duelwise.stream.candidates import Candidates, Features
 from duelwise.stream.catalogue import Catalogue
 from duelwise.stream.encoding import Encoder
 from duelwise.stream.gold import Gold, check_gold
 from duelwise.stream.operations import FromCatalogue
-from duelwise.stream.rating import Rater, raters_of
 from duelwise.stream.replica import Replica
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.source_ratings import Rater, raters_of
 from duelwise.stream.vote_table import VoteTable, read_votes
 from duelwise.types import IntArray
 
@@ -26,14 +26,14 @@ class StreamAnswers:
 
     _replica: Replica
 
-    def sight(self) -> Sight:
+    def knowledge(self) -> Knowledge:
         """What answers are read from: the state of this moment, level with the log."""
         replica = self._replica
         with replica.lock:
             replica.refresh()
             folded = replica.folded
-            return Sight(
-                self.settings, folded.believing.posterior(), folded.catalogue, folded.encoder,
+            return Knowledge(
+                self.settings, folded.belief.posterior(), folded.catalogue, folded.encoder,
                 folded.predict, int(folded.learner.pending.out[0]),
             )  # fmt: skip
 
@@ -51,18 +51,20 @@ class StreamAnswers:
         Features named in `adjust` are held equal. `clustered` allows for sources whose votes are alike; it
         reads the whole log.
         """
-        sight = self.sight()
+        knowledge = self.knowledge()
         if clustered:
-            sight = sight._replace(posterior=answering.wider_by_source(sight.posterior, self.votes()))
-        return answering.rank(sight, candidates, adjust=adjust, level=level, limit=limit)
+            knowledge = knowledge._replace(
+                posterior=answering.wider_by_source(knowledge.posterior, self.votes())
+            )
+        return answering.rank(knowledge, candidates, adjust=adjust, level=level, limit=limit)
 
     def best(self, candidates: Candidates | FromCatalogue = ALL) -> Best:
         """The one to serve without a duel."""
-        return answering.best(self.sight(), candidates)
+        return answering.best(self.knowledge(), candidates)
 
     def win_probability(self, first: Features | str, second: Features | str) -> float:
         """The chance that a vote goes to the first: features, or ids of items."""
-        return answering.chance(self.sight(), first, second)
+        return answering.chance(self.knowledge(), first, second)
 
     def delays(self) -> IntArray:
         """Votes by the time from asking, in the bins of the ledger."""
@@ -86,18 +88,18 @@ class StreamAnswers:
         with self._replica.lock:
             left_out = self._replica.folded.left_out
         return raters_of(
-            votes, self.sight().posterior.prior_variance,
+            votes, self.knowledge().posterior.prior_variance,
             held=left_out.sources, distrusted=left_out.distrusted, gold=gold,
         )  # fmt: skip
 
     def audit(self, *, groups: Mapping[str, str] | None = None) -> Audit:
         """A ledger of every vote, and whether a group of voters is held back or outvoted."""
-        sight = self.sight()
+        knowledge = self.knowledge()
         ids: Sequence[str] = ()
-        z = np.empty((0, len(sight.posterior.mean)))
-        if len(sight.catalogue) > 1:
-            ids, z = answering.features_of(sight, ALL)
-        return audit(self.votes(), sight.posterior.prior_variance, ids=list(ids), items=z, groups=groups)
+        z = np.empty((0, len(knowledge.posterior.mean)))
+        if len(knowledge.catalogue) > 1:
+            ids, z = answering.features_of(knowledge, ALL)
+        return audit(self.votes(), knowledge.posterior.prior_variance, ids=list(ids), items=z, groups=groups)
 
     @property
     def catalogue(self) -> Catalogue:

@@ -12,14 +12,14 @@ from duelwise.errors import InvalidInput, check_known
 from duelwise.learning.recipes import STREAM_RECIPES
 from duelwise.stream.attacks import ATTACKS, Target, delayed, turned
 from duelwise.stream.catalogue import Catalogue
+from duelwise.stream.derive import derived_events
 from duelwise.stream.evaluating import POSTERIOR, with_recipe
 from duelwise.stream.events import REWRITING, Asked, Recorded, Told, kind_of
-from duelwise.stream.folded import Folded
 from duelwise.stream.leaving_out import left_out
 from duelwise.stream.logs import Log, RecordedLog
 from duelwise.stream.prequential import walk
-from duelwise.stream.reliving import relive
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.stream_state import StreamState
 from duelwise.types import Array
 
 MOST_ITEMS = 1000  # of those that were served, where a stream has no catalogue
@@ -104,7 +104,7 @@ def _target(
     settings: StreamSettings, old: Sequence[Recorded], items: _Items, seed: int
 ) -> tuple[Target, list[int]]:
     """What the attack knows, and the events of the votes that count."""
-    walked = walk(settings, RecordedLog(relive(Folded(settings), old)), {})
+    walked = walk(settings, RecordedLog(derived_events(StreamState(settings), old)), {})
     if not len(walked.outcome):
         raise InvalidInput("The log holds no vote that counts. Expected some: let people vote first.")
     leaving_out = left_out([one for one in old if kind_of(one.event) in REWRITING])
@@ -118,13 +118,13 @@ def _target(
 
 
 def _end(settings: StreamSettings, old: Sequence[Recorded], items: _Items) -> _End:
-    lived = RecordedLog(relive(Folded(settings), old))
-    folded = Folded(settings, leaving_out=left_out(lived.of_kinds(REWRITING, upto=lived.head)))
+    lived = RecordedLog(derived_events(StreamState(settings), old))
+    folded = StreamState(settings, leaving_out=left_out(lived.of_kinds(REWRITING, upto=lived.head)))
     folded.apply_all(lived.events(after=0, upto=lived.head))
     ranges = folded.inputs.ranges
     known = np.where(np.isnan(items.y), folded.predict(items.x[None])[0], items.y)
     raw = np.concatenate((settings.sides.unshown(items.x), known), axis=1)
-    mean = folded.believing.posterior().mean * ranges.half[0]
+    mean = folded.belief.posterior().mean * ranges.half[0]
     return _End(folded.learner.theta[0].copy(), mean, ranges.scaled(raw[None])[0], raw)
 
 

@@ -31,7 +31,7 @@ def votes_as(stream: DecisionStream, format: str) -> bytes:
     if format != "preferences":
         return written(vote_columns(votes), format)
     features = slice(votes.settings.sides.columns, None)  # by themselves: no side is in a preference
-    margin = votes.dz[:, features] @ stream.sight().posterior.mean[features]
+    margin = votes.dz[:, features] @ stream.knowledge().posterior.mean[features]
     return jsonl(preferences(votes, stream.catalogue, margin.tolist()))
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from duelwise.errors import Conflict, Damaged, DuelwiseError, Expired, TicketDamaged
+from duelwise.errors import Conflict, Damaged, DuelExpired, DuelwiseError, TicketDamaged
+from duelwise.receipts import Receipt
 from duelwise.storage import OPEN_STATES, EventRow, TicketRow, Writer
 from duelwise.stream import events, tickets
 from duelwise.stream.candidates import is_name
 from duelwise.stream.events import Asked, Event, Recorded, encode, kind_of
-from duelwise.stream.folded import Folded
-from duelwise.stream.operations import Answer, Ask, Import, Operation, Receipt
+from duelwise.stream.operations import Answer, Ask, Import, Operation
+from duelwise.stream.stream_state import StreamState
 
 T = TypeVar("T")
 
@@ -19,7 +20,9 @@ T = TypeVar("T")
 class Transaction:
     """Tickets looked up and moved on, events appended; all or nothing of it becomes durable."""
 
-    def __init__(self, writer: Writer, folded: Folded, *, at: float, recent: Mapping[int, TicketRow]) -> None:
+    def __init__(
+        self, writer: Writer, folded: StreamState, *, at: float, recent: Mapping[int, TicketRow]
+    ) -> None:
         self.writer, self.folded, self.at, self._recent = writer, folded, at, recent
         self.settings = folded.settings
         self.now: float = folded.ledger.time.now(at)
@@ -70,7 +73,7 @@ class Transaction:
         if ticket.state in OPEN_STATES and self.now - ticket.asked_at > limit:
             ticket = self.advance(ticket, events.Expired(ticket.round))
         if ticket.state == "expired":
-            raise Expired(
+            raise DuelExpired(
                 f"Ticket {name} has expired: this stream waits {limit:g} seconds for a vote and its context. "
                 f"The {what} was not recorded; ask again for a new duel."
             )

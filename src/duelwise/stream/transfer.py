@@ -19,13 +19,13 @@ from typing import NamedTuple, NoReturn, cast
 from duelwise.errors import Conflict, InvalidInput, check_known
 from duelwise.storage import JSON, Store, Writer
 from duelwise.stream.candidates import check_name, check_stream_name
+from duelwise.stream.derive import Change, derived_events, same
 from duelwise.stream.events import Asked, Event, Recorded, encode, from_json, kind_of, to_json
-from duelwise.stream.folded import Folded
 from duelwise.stream.folding import fold
-from duelwise.stream.history import History
+from duelwise.stream.history import TicketHistory
 from duelwise.stream.logs import RecordedLog, StoredLog
-from duelwise.stream.reliving import Change, relive, same
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.stream_state import StreamState
 from duelwise.stream.tickets import write
 from duelwise.stream_fields import EDITION
 
@@ -43,7 +43,7 @@ class ExportedLog(NamedTuple):
     settings: StreamSettings
     log: RecordedLog
 
-    def fold(self) -> Folded:
+    def fold(self) -> StreamState:
         """The state that the log leads to."""
         return fold(self.settings, self.log, upto=self.log.head)
 
@@ -122,7 +122,7 @@ def read_lines(lines: Iterable[str]) -> ExportedLog:
 
 
 def _check_history(settings: StreamSettings, recorded: Iterable[Recorded]) -> None:
-    history = History(settings)
+    history = TicketHistory(settings)
     for number, one in enumerate(recorded, start=1):
         wrong = history.take(one) if one.seq == number else f"stands at number {number}"
         if wrong is not None:
@@ -224,7 +224,7 @@ def derive(
     """
     log = exported.log
     old = list(log.events(after=0, upto=log.head))
-    new = relive(Folded(settings), old, features=features, context=context)
+    new = derived_events(StreamState(settings), old, features=features, context=context)
     _fill(store, name, exported.uid, settings, time.time(), new)
 
 
@@ -272,7 +272,7 @@ def _fill(
     stream, _ = store.create_stream(name=name, uid=uid, settings=settings.to_json(), at=created_at)
     if stream.head > 0 or (stream.uid, stream.settings) != (uid, settings.to_json()):
         raise Conflict(f"There is already a stream {name!r}; give the restored one another name.")
-    history = History(settings)
+    history = TicketHistory(settings)
     try:
         with store.writing(stream.id) as writer:
             for count, one in enumerate(recorded, start=1):
@@ -284,7 +284,7 @@ def _fill(
         raise
 
 
-def _copy(writer: Writer, history: History, recorded: Recorded) -> None:
+def _copy(writer: Writer, history: TicketHistory, recorded: Recorded) -> None:
     """One event and the ticket it leads to; one that cannot have happened is refused."""
     event = recorded.event
     wrong = history.take(recorded)

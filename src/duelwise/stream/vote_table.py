@@ -9,15 +9,15 @@ import numpy as np
 
 from duelwise.answers.influence import leverages
 from duelwise.answers.raters import Judged
-from duelwise.collecting import uncollected
+from duelwise.garbage_collection import uncollected
 from duelwise.stream import tickets
 from duelwise.stream.events import REWRITING, Asked, Recorded
-from duelwise.stream.folded import Folded
 from duelwise.stream.leaving_out import left_out
 from duelwise.stream.lifecycle import winner_of
 from duelwise.stream.logs import Log
 from duelwise.stream.open_duels import LearnedVote
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.stream_state import StreamState
 from duelwise.types import Array, BoolArray, IntArray
 
 
@@ -72,10 +72,10 @@ def read_votes(
         leaving_out = leaving_out._replace(sources=frozenset())
     if held_too or distrusted_too:
         leaving_out = leaving_out._replace(distrusted=frozenset())
-    return table_of(settings, log.events(after=0, upto=upto), Folded(settings, leaving_out=leaving_out))
+    return table_of(settings, log.events(after=0, upto=upto), StreamState(settings, leaving_out=leaving_out))
 
 
-def table_of(settings: StreamSettings, events: Iterable[Recorded], folded: Folded) -> VoteTable:
+def table_of(settings: StreamSettings, events: Iterable[Recorded], folded: StreamState) -> VoteTable:
     """The votes that a fold learns from on its way."""
     asked: dict[int, tuple[float, Asked]] = {}
     votes: list[LearnedVote] = []

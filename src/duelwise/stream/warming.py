@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from duelwise.learning.core.patient import patience
+from duelwise.learning.core.deferred_compilation import patience
 from duelwise.stream.candidates import CandidateSet
 from duelwise.stream.choosing import Chooser
 from duelwise.stream.events import Asked, Observed, Recorded, Told
-from duelwise.stream.folded import Folded
 from duelwise.stream.settings import StreamSettings
+from duelwise.stream.stream_state import StreamState
 
 _known: set[str] = set()  # kinds that this process has compiled
 
@@ -35,7 +35,7 @@ def warm(settings: StreamSettings) -> None:
 
 
 def _play_some(settings: StreamSettings) -> None:
-    folded, chooser = Folded(settings), Chooser(settings)
+    folded, chooser = StreamState(settings), Chooser(settings)
     rng = np.random.default_rng(0)
     x, seq = rng.uniform(size=(3, settings.context_dim)), 0
     for round in range(2):

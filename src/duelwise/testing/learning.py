@@ -14,8 +14,8 @@ import numpy as np
 from duelwise.errors import DuelwiseError
 from duelwise.learning.apply import apply
 from duelwise.learning.estimation import FullMLE
-from duelwise.learning.learned import Learner
 from duelwise.learning.learner import DuelingLearner
+from duelwise.learning.learner_protocol import Learner
 from duelwise.learning.post_serving import PostServing, PostServingModel, Ridge
 from duelwise.learning.selection import Selection
 from duelwise.learning.weighting import ServedLeverage

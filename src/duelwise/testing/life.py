@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from duelwise.learning.apply import apply
-from duelwise.learning.learned import Learner
+from duelwise.learning.learner_protocol import Learner
 from duelwise.randomness import RoundDraws
 from duelwise.types import Array, Contexts, Duel, Event, IntArray, Snapshot, Votes
 

@@ -20,7 +20,7 @@ from sqlalchemy.exc import IntegrityError
 from duelwise.errors import Conflict, Damaged, UnknownStream
 from duelwise.storage import KeyRow, SnapshotRow, Store, StreamRow, TicketRow, Writer, open_store
 from duelwise.storage.database import open_engine
-from duelwise.storage.rows import Place
+from duelwise.storage.rows import TicketPlace
 
 E = TypeVar("E", bound=Exception)
 
@@ -203,7 +203,7 @@ class StoreConformance:
                 assert writer.from_source("phone", after=0, limit=9) == []
                 assert [ticket.round for ticket in writer.overdue(asked_before=AT + 1, limit=9)] == [1]
                 assert writer.overdue(asked_before=AT, limit=9) == []
-                (found,) = writer.overdue(asked_before=AT + 1, after=Place(AT, 0), limit=9)
+                (found,) = writer.overdue(asked_before=AT + 1, after=TicketPlace(AT, 0), limit=9)
                 assert writer.overdue(asked_before=AT + 1, after=found.place, limit=9) == []
 
     # -- keys ---------------------------------------------------------------------------

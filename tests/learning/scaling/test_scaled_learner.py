@@ -10,8 +10,8 @@ from duelwise.lab.play.world import Truth
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.learning import recipes
 from duelwise.learning.apply import apply
-from duelwise.learning.learned import Learner
 from duelwise.learning.learner import DuelingLearner
+from duelwise.learning.learner_protocol import Learner
 from duelwise.learning.post_serving import Spline
 from duelwise.learning.scaling import Ranging, ScaledLearner, SelfScaledLearner, declared
 from duelwise.learning.scaling import scaled_learner as module

@@ -17,7 +17,7 @@ from duelwise.lab.play import compiled_loop
 from duelwise.lab.play.simulation import Trajectory
 from duelwise.lab.worlds.recorded import RecordedWorld
 from duelwise.learning.core.compile_time import compile_time
-from duelwise.learning.core.patient import patience
+from duelwise.learning.core.deferred_compilation import patience
 from duelwise.learning.monitoring import Watched, watched
 from duelwise.types import Array, IntArray
 

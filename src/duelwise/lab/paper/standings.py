@@ -16,7 +16,7 @@ from duelwise.lab.play import compiled_loop
 from duelwise.lab.play.scenario import Scenario
 from duelwise.lab.play.simulation import Trajectory
 from duelwise.learning.core.compile_time import compile_time
-from duelwise.learning.core.patient import patience
+from duelwise.learning.core.deferred_compilation import patience
 from duelwise.learning.learner import DuelingLearner
 from duelwise.types import Array
 

@@ -25,16 +25,16 @@ from duelwise.lab.play.regret import pair_regret
 from duelwise.lab.play.scenario import Scenario, as_scenario
 from duelwise.lab.play.simulation import Trajectory, check_fit, empty_trajectory, simulate
 from duelwise.lab.play.world import BlockWorld, World, WorldBlock
+from duelwise.learning.core.deferred_compilation import patience
 from duelwise.learning.core.dispatch import offers_kernel
 from duelwise.learning.core.jit import compiled, compiled_when_it_pays
-from duelwise.learning.core.patient import patience
 from duelwise.learning.core.pending import find
-from duelwise.learning.core.reference import handle
 from duelwise.learning.core.roles import keeps_votes, predict
 from duelwise.learning.core.round import choose, hear, is_ready, join, serve, take_in, update
 from duelwise.learning.core.state import Core
-from duelwise.learning.learned import Learner
+from duelwise.learning.core.state_pointer import handle
 from duelwise.learning.learner import DuelingLearner
+from duelwise.learning.learner_protocol import Learner
 from duelwise.learning.selection.rule import noise_of
 from duelwise.randomness import BLOCK
 from duelwise.types import Array, IntArray

@@ -23,7 +23,7 @@ from duelwise.learning.core.pending import FREE, SERVED, find
 from duelwise.learning.core.roles import keeps_votes, predict
 from duelwise.learning.core.round import absorb_seen, is_ready, observe, take_in, update
 from duelwise.learning.core.state import Core
-from duelwise.learning.learned import Learner
+from duelwise.learning.learner_protocol import Learner
 from duelwise.learning.post_serving.kernel_model import KernelModel
 from duelwise.randomness import BLOCK, RoundDraws
 from duelwise.types import Array, BoolArray, Contexts, IntArray

@@ -15,7 +15,7 @@ from duelwise.lab.play.regret import regrets
 from duelwise.lab.play.scenario import Scenario, as_scenario
 from duelwise.lab.play.world import World
 from duelwise.learning.core.jit import compiled
-from duelwise.learning.learned import Learner
+from duelwise.learning.learner_protocol import Learner
 from duelwise.types import AnyArray, Array, IntArray
 
 

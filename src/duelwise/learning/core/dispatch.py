@@ -24,8 +24,8 @@ from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, infer, infer_global
 
 from duelwise.errors import InvalidInput
+from duelwise.learning.core.interpreted import text_of
 from duelwise.learning.core.jit import compiled, mark_foreign
-from duelwise.learning.core.text import text_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 

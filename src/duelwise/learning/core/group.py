@@ -33,8 +33,8 @@ def choose_and_serve(
 ) -> tuple[int, int]:  # fmt: skip
     """Run 0 chooses a pair of each of n offers, and serves it; where there is no y, it is known at once.
 
-    The events are filled as if each pair had been gathered (gathered.py), but for their number. The verdict
-    on an offer of which nothing has happened, and its position; those before it are served.
+    The events are filled as if each pair had been gathered (event_batch.py), but for their number. The
+    verdict on an offer of which nothing has happened, and its position; those before it are served.
     """
     p, most = core.pending, 0
     dx, dy = p.x.shape[3], p.y.shape[3]

@@ -22,8 +22,8 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np.linalg import call_xxgemm, call_xxgemv, ensure_blas
 
+from duelwise.learning.core.interpreted import stands_for
 from duelwise.learning.core.jit import compiled
-from duelwise.learning.core.text import stands_for
 from duelwise.types import Array
 
 LANES = 8

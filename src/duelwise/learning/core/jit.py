@@ -28,9 +28,9 @@ from numba.core.caching import IndexDataCacheFile
 from numba.extending import register_jitable
 
 from duelwise.learning.core.compiling_once import Turns
-from duelwise.learning.core.inner import Kernel
-from duelwise.learning.core.patient import Patient
-from duelwise.learning.core.reference import Reference
+from duelwise.learning.core.deferred_compilation import DeferredKernel
+from duelwise.learning.core.kernel_compiler import Kernel
+from duelwise.learning.core.state_pointer import Reference
 from duelwise.sources import digest, sources
 
 P = ParamSpec("P")
@@ -49,7 +49,7 @@ def compiled(function: Callable[P, T]) -> Callable[P, T]:
 
 def compiled_when_it_pays(function: Callable[P, T]) -> Callable[P, T]:
     """A kernel that Python calls from the first decision on, compiled after some of them."""
-    return _on_disk(Patient(function))
+    return _on_disk(DeferredKernel(function))
 
 
 def also_compiled(function: Callable[P, T]) -> Callable[P, T]:

@@ -7,9 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from duelwise.learning.core.dispatch import kernel_for
-from duelwise.learning.core.reference import handle
 from duelwise.learning.core.roles import learn
 from duelwise.learning.core.state import Arrivals, Fit, fill_arrays, named_arrays
+from duelwise.learning.core.state_pointer import handle
 from duelwise.types import Array, IntArray, Snapshot
 
 

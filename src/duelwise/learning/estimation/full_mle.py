@@ -11,22 +11,22 @@ from duelwise.learning.core.dispatch import kernel
 from duelwise.learning.core.geometry import move
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.pending import FREE
-from duelwise.learning.core.reference import handle
 from duelwise.learning.core.roles import keeps_votes, learn, reweigh, weigh_arrived
 from duelwise.learning.core.round import admit, knows_nothing
 from duelwise.learning.core.state import Arrivals, Fit
-from duelwise.learning.estimation.maximum_likelihood import History, count_row, solve, start_over
+from duelwise.learning.core.state_pointer import handle
+from duelwise.learning.estimation.maximum_likelihood import VoteHistory, count_row, solve, start_over
 from duelwise.types import Array, Snapshot
 
 
-@kernel(keeps_votes, History)
-def for_good(history: History) -> bool:
+@kernel(keeps_votes, VoteHistory)
+def for_good(history: VoteHistory) -> bool:
     """Every vote stays, so it can be put right."""
     return True
 
 
-@kernel(learn, History)
-def remember_and_solve(history: History, fit: Fit, r: int, arrivals: Arrivals) -> None:
+@kernel(learn, VoteHistory)
+def remember_and_solve(history: VoteHistory, fit: Fit, r: int, arrivals: Arrivals) -> None:
     """(3) over the votes of before and these; one pass of Newton's steps for all of them together.
 
     A self-duel (Δz = 0) adds nothing to the estimating equation and is left out.
@@ -55,7 +55,7 @@ def remember_and_solve(history: History, fit: Fit, r: int, arrivals: Arrivals) -
 
 
 @compiled
-def append_vote(history: History, r: int, arrivals: Arrivals, i: int) -> None:
+def append_vote(history: VoteHistory, r: int, arrivals: Arrivals, i: int) -> None:
     """The first vote on a duel takes a row of its own."""
     place = int(history.held[r])
     for j in range(arrivals.dz.shape[1]):
@@ -68,7 +68,7 @@ def append_vote(history: History, r: int, arrivals: Arrivals, i: int) -> None:
 
 
 @compiled
-def _add_vote(history: History, fit: Fit, r: int, arrivals: Arrivals, i: int) -> None:
+def _add_vote(history: VoteHistory, fit: Fit, r: int, arrivals: Arrivals, i: int) -> None:
     """One more vote on a duel: the row holds the sum of the weights and the mean of the outcomes."""
     place, counted = int(arrivals.row[i]), arrivals.row[i] < history.known[r]
     if counted:
@@ -86,7 +86,7 @@ def _add_vote(history: History, fit: Fit, r: int, arrivals: Arrivals, i: int) ->
 
 
 @compiled
-def _make_final(history: History, fit: Fit, r: int, arrivals: Arrivals, i: int) -> None:
+def _make_final(history: VoteHistory, fit: Fit, r: int, arrivals: Arrivals, i: int) -> None:
     """y of a duel is known: its row, learned with what was predicted, is redone, and W with it."""
     place, theta, link, kappa = int(arrivals.row[i]), fit.theta[r], fit.rules.link, fit.rules.curvature[r]
     votes, dz = history.votes[r, place], np.empty(theta.shape[0])
@@ -132,7 +132,7 @@ class MaximumLikelihood:
         self.settings = settings
         self.theta = np.zeros((runs, dim))
         count = np.zeros(runs, dtype=np.int64)
-        self.history = History(
+        self.history = VoteHistory(
             z=np.zeros((runs, dim, 64)), weight=np.zeros((runs, 64)), admitted=np.zeros((runs, 64)),
             outcome=np.zeros((runs, 64)), votes=np.zeros((runs, 64)), leverage=np.zeros((runs, 64)),
             rank=np.zeros((runs, 64)), scratch=np.zeros((runs, 2, 64)), held=count.copy(), known=count.copy(),
@@ -143,7 +143,7 @@ class MaximumLikelihood:
     def learn(self, fit: Fit, r: int, arrivals: Arrivals) -> None:
         remember_and_solve(handle(self.compiled(len(arrivals.outcome))), fit, r, arrivals)
 
-    def compiled(self, more: int) -> History:
+    def compiled(self, more: int) -> VoteHistory:
         needed, capacity = int(self.history.held.max()) + more, self.history.weight.shape[1]
         if needed > capacity:
             while capacity < needed:
@@ -170,7 +170,7 @@ class MaximumLikelihood:
             getattr(past, name)[..., : state[name].shape[-1]] = state[name]
 
 
-def _with_capacity(past: History, capacity: int) -> History:
+def _with_capacity(past: VoteHistory, capacity: int) -> VoteHistory:
     """The same votes in arrays for `capacity` of them; zeros beyond, so that equal states look equal."""
     most = int(past.held.max(initial=0))
 

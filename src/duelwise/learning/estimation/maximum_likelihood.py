@@ -37,7 +37,7 @@ TRIALS = 60
 CAREFUL = 30  # passes after which only steps down the potential count: the gradient alone may go in circles
 
 
-class History(NamedTuple):
+class VoteHistory(NamedTuple):
     """The votes of R runs, a row for each duel, and what the next solution starts from."""
 
     z: Array  # (R, d, capacity) Δz
@@ -57,7 +57,7 @@ class History(NamedTuple):
     most_passes: int
 
 
-class Record(NamedTuple):
+class RunVotes(NamedTuple):
     """The votes of one run."""
 
     z: Array  # (d, capacity)
@@ -67,9 +67,9 @@ class Record(NamedTuple):
 
 
 @compiled
-def record_of(history: History, r: int) -> Record:
+def record_of(history: VoteHistory, r: int) -> RunVotes:
     """The votes of run r."""
-    return Record(history.z[r], history.weight[r], history.outcome[r], history.held[r])
+    return RunVotes(history.z[r], history.weight[r], history.outcome[r], history.held[r])
 
 
 @compiled
@@ -93,7 +93,7 @@ def margins(z: Array, theta: Array, n: int, out: Array) -> None:
 
 
 @compiled
-def score(votes: Record, theta: Array, ridge: float, link: int, residual: Array, out: Array) -> float:
+def score(votes: RunVotes, theta: Array, ridge: float, link: int, residual: Array, out: Array) -> float:
     """The left side of the estimating equation at Θ into out (d,); returns its length."""
     z, weight, outcome, n = votes.z, votes.weight, votes.outcome, votes.held
     margins(z, theta, n, residual)
@@ -113,7 +113,7 @@ def score(votes: Record, theta: Array, ridge: float, link: int, residual: Array,
 
 
 @compiled
-def inverse_hessian(votes: Record, theta: Array, ridge: float, link: int, work: Array, out: Array) -> None:
+def inverse_hessian(votes: RunVotes, theta: Array, ridge: float, link: int, work: Array, out: Array) -> None:
     """(λI + Σ ω ġ(Θᵀ Δz) Δz Δzᵀ)⁻¹ into out (d, d), from the whole history; work (2, capacity)."""
     z, weight, n, d = votes.z, votes.weight, votes.held, votes.z.shape[0]
     curvature, row = work[0], work[1]
@@ -154,7 +154,7 @@ def correct_along(inverse: Array, step: Array, change: Array) -> None:
 
 
 @compiled
-def solve(history: History, r: int, theta: Array, ridge: float, link: int) -> None:
+def solve(history: VoteHistory, r: int, theta: Array, ridge: float, link: int) -> None:
     """Solve for run r after rows known … held - 1 were added: theta (d,) is changed in place.
 
     Θ, the gradient there over the first `known` rows and the inverse are warm starts.
@@ -166,7 +166,7 @@ def solve(history: History, r: int, theta: Array, ridge: float, link: int) -> No
 
 
 @compiled
-def count_row(history: History, r: int, i: int, theta: Array, link: int, sign: float) -> None:
+def count_row(history: VoteHistory, r: int, i: int, theta: Array, link: int, sign: float) -> None:
     """Gradient and inverse with row i of run r in them (sign 1), or without it again (-1)."""
     gradient, d, dz = history.gradient[r], theta.shape[0], np.empty(theta.shape[0])
     m = 0.0
@@ -180,7 +180,7 @@ def count_row(history: History, r: int, i: int, theta: Array, link: int, sign: f
 
 
 @compiled
-def start_over(history: History, r: int, theta: Array, ridge: float, link: int) -> None:
+def start_over(history: VoteHistory, r: int, theta: Array, ridge: float, link: int) -> None:
     """Gradient and inverse of run r afresh from the whole history, whose weights were changed."""
     votes, work = record_of(history, r), history.scratch[r]
     score(votes, theta, ridge, link, work[0], history.gradient[r])
@@ -189,7 +189,7 @@ def start_over(history: History, r: int, theta: Array, ridge: float, link: int) 
 
 
 @compiled
-def _descend(history: History, r: int, theta: Array, ridge: float, link: int) -> int:
+def _descend(history: VoteHistory, r: int, theta: Array, ridge: float, link: int) -> int:
     """Newton's steps from the warm start until the gradient is short; returns the passes they took."""
     votes, work, tolerance = record_of(history, r), history.scratch[r], history.tolerance
     gradient, inverse, d = history.gradient[r], history.inverse[r], theta.shape[0]

@@ -20,7 +20,7 @@ from duelwise.learning.core.equations import first_arm, second_arm
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.state import Arrivals, Fit
 from duelwise.learning.estimation.full_mle import FullMLE, MaximumLikelihood
-from duelwise.learning.estimation.maximum_likelihood import Record, record_of, score
+from duelwise.learning.estimation.maximum_likelihood import RunVotes, record_of, score
 from duelwise.learning.selection.rule import View
 from duelwise.types import Array, IntArray, Snapshot
 
@@ -29,7 +29,7 @@ STEP = 0.5  # of the Langevin walk, in the metric of the posterior
 
 @compiled
 def walk(
-    votes: Record, start: Array, inverse: Array, seen: Array, other: IntArray, noise: Array,
+    votes: RunVotes, start: Array, inverse: Array, seen: Array, other: IntArray, noise: Array,
     ridge: float, link: int, optimism: float, spread: float,
 ) -> Array:  # fmt: skip
     """A draw of Θ (d,): Langevin steps from a draw of N(start, spread² inverse).
@@ -62,7 +62,7 @@ class FeelGoodDraws:
 
     def pairs(self, view: View) -> IntArray:
         posterior, runs = view.estimate, len(view.z)
-        if not isinstance(posterior, Posterior):
+        if not isinstance(posterior, FeelGoodEstimate):
             raise InvalidInput(
                 "FeelGoodDraws looks into its own posterior. Make the learner with estimate=FeelGood()."
             )
@@ -94,14 +94,16 @@ class FeelGoodDraws:
 class FeelGood:
     """Estimation: maximum likelihood over all votes, and a memory of what was offered."""
 
-    def start(self, *, runs: int, dim: int, link: int, regularisation: Array, curvature: Array) -> Posterior:
+    def start(
+        self, *, runs: int, dim: int, link: int, regularisation: Array, curvature: Array
+    ) -> FeelGoodEstimate:
         votes = FullMLE().start(
             runs=runs, dim=dim, link=link, regularisation=regularisation, curvature=curvature
         )
-        return Posterior(votes, link)
+        return FeelGoodEstimate(votes, link)
 
 
-class Posterior:
+class FeelGoodEstimate:
     """The votes, and what was offered and chosen in each round."""
 
     def __init__(self, votes: MaximumLikelihood, link: int) -> None:

@@ -26,7 +26,7 @@ from duelwise.learning.core.links import mean
 from duelwise.learning.core.round import admit, knows_nothing
 from duelwise.learning.core.state import Arrivals, Fit, under
 from duelwise.learning.estimation.full_mle import FullMLE, append_vote
-from duelwise.learning.estimation.maximum_likelihood import History, margins, solve
+from duelwise.learning.estimation.maximum_likelihood import VoteHistory, margins, solve
 from duelwise.learning.selection.rule import View
 from duelwise.types import Array, BoolArray, IntArray, Snapshot
 
@@ -96,7 +96,7 @@ def _joint(
 
 @compiled
 def teach_layer(
-    history: History, fit: Fit, theta: Array, inverse: Array, variance: Array, r: int, arrivals: Arrivals
+    history: VoteHistory, fit: Fit, theta: Array, inverse: Array, variance: Array, r: int, arrivals: Arrivals
 ) -> None:
     """Votes of run r go to their layers: theta (R, L, d), inverse (R, L, d, d) and variance (R, L) follow.
 
@@ -120,7 +120,7 @@ def teach_layer(
 
 
 @compiled
-def _spread(history: History, row: int, theta: Array, link: int) -> float:
+def _spread(history: VoteHistory, row: int, theta: Array, link: int) -> float:
     """Σ w²(o - g(Θᵀ Δz))²."""
     n, margin, total = int(history.held[row]), history.scratch[row, 0], 0.0
     margins(history.z[row], theta, n, margin)

@@ -8,30 +8,30 @@ import numpy as np
 
 from duelwise.learning.core.dispatch import kernel
 from duelwise.learning.core.jit import compiled_when_it_pays
-from duelwise.learning.core.reference import handle
 from duelwise.learning.core.roles import absorb, predict
 from duelwise.learning.core.round import absorb_seen
 from duelwise.learning.core.state import fill_arrays, named_arrays
+from duelwise.learning.core.state_pointer import handle
 from duelwise.learning.post_serving.recursive import needs_separation, separated
 from duelwise.types import Array, IntArray, Snapshot
 
 
-class Foreseen(NamedTuple):
+class PrecomputedPredictions(NamedTuple):
     """What a φ̂ without kernels said beforehand; it is taught from Python."""
 
     values: Array  # (R, K, dy)
 
 
-@kernel(predict, Foreseen)
-def repeat_foreseen(model: Foreseen, r: int, x: Array, out: Array) -> None:
+@kernel(predict, PrecomputedPredictions)
+def repeat_foreseen(model: PrecomputedPredictions, r: int, x: Array, out: Array) -> None:
     """out (K, dy)"""
     for k in range(out.shape[0]):
         for j in range(out.shape[1]):
             out[k, j] = model.values[r, k, j]
 
 
-@kernel(absorb, Foreseen)
-def absorb_elsewhere(model: Foreseen, r: int, x: Array, y: Array) -> None:
+@kernel(absorb, PrecomputedPredictions)
+def absorb_elsewhere(model: PrecomputedPredictions, r: int, x: Array, y: Array) -> None:
     """Nothing is learned here."""
 
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from duelwise.learning.gathered import Gathered
+from duelwise.learning.event_batch import EventBatch
 from duelwise.learning.scaling.ranges import spread
 from duelwise.types import (
     AnyArray,
@@ -33,7 +33,7 @@ class RawHistory:
 
     def __init__(self, *, runs: int, context_dim: int, post_dim: int) -> None:
         self._runs, self._context_dim, self._post_dim = runs, context_dim, post_dim
-        self.parts: list[Event | Gathered] = []
+        self.parts: list[Event | EventBatch] = []
         self._length = 0
 
     def __len__(self) -> int:
@@ -43,7 +43,7 @@ class RawHistory:
         self.parts.append(event)
         self._length += 1
 
-    def extend(self, gathered: Gathered) -> None:
+    def extend(self, gathered: EventBatch) -> None:
         """Events that have happened together; what is filled again later is copied."""
         self.parts += [gathered] if gathered.is_whole else map(with_offer, gathered.one_by_one())
         self._length += len(gathered)
@@ -57,7 +57,7 @@ class RawHistory:
         """One by one."""
         each: list[Event] = []
         for part in self.parts:
-            each += map(with_offer, part.one_by_one()) if isinstance(part, Gathered) else [part]
+            each += map(with_offer, part.one_by_one()) if isinstance(part, EventBatch) else [part]
         return each
 
     def offers(self) -> Array:

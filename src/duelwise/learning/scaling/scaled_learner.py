@@ -16,14 +16,14 @@ import numpy as np
 
 from duelwise.learning import validation
 from duelwise.learning.apply import apply
+from duelwise.learning.ask_batch import AskBatch
 from duelwise.learning.core.batch import all_finite
-from duelwise.learning.core.reference import handle
 from duelwise.learning.core.state import under
+from duelwise.learning.core.state_pointer import handle
 from duelwise.learning.core.units import Units
-from duelwise.learning.gathered import Gathered, Single, is_single
-from duelwise.learning.gathered_offers import GatheredOffers
-from duelwise.learning.learned import NOTHING, Learned, joined
+from duelwise.learning.event_batch import EventBatch, Single, is_single
 from duelwise.learning.learner import DuelingLearner
+from duelwise.learning.learner_protocol import NOTHING, Learned, joined
 from duelwise.learning.scaling.range_learning import estimated, widened
 from duelwise.learning.scaling.ranges import Ranges, spread
 from duelwise.learning.scaling.raw_history import RawHistory, spread_of_pairs, stacked, with_offer
@@ -172,7 +172,7 @@ class ScaledLearner:
         """A duel waits for its vote no longer."""
         self._let_happen(Forgotten(run, round))
 
-    def fold(self, gathered: Gathered) -> Learned:
+    def fold(self, gathered: EventBatch) -> Learned:
         """Let many events happen, one after another, in one compiled call where the learner can."""
         if not self.learner.folds_at_once:
             each = [apply(self, event) for event in gathered.one_by_one()]
@@ -190,7 +190,7 @@ class ScaledLearner:
         """Whether `choose_and_serve` can take several offers; while ranges are learned it cannot."""
         return self.settled and self.learner.asks_at_once
 
-    def choose_and_serve(self, offers: GatheredOffers, gathered: Gathered) -> int:
+    def choose_and_serve(self, offers: AskBatch, gathered: EventBatch) -> int:
         """Choose a pair of each offer and serve it, in one compiled call; see the learner's own."""
         served = self.learner.choose_and_serve(offers, gathered, self._units, self.clamped)
         self.asks += served
@@ -203,20 +203,20 @@ class ScaledLearner:
         for singles, some in groupby(self._history.parts, self._can_be_gathered):
             if singles:
                 events = cast("list[Single]", list(some))
-                gathered = Gathered.of_events(events, context_dim=self.context_dim, post_dim=self.post_dim)
+                gathered = EventBatch.of_events(events, context_dim=self.context_dim, post_dim=self.post_dim)
                 self.learner.fold(gathered, self._units, self.clamped)
                 continue
             for part in some:
-                if isinstance(part, Gathered):
+                if isinstance(part, EventBatch):
                     self.learner.fold(part, self._units, self.clamped)
                 else:
                     self._fold(part)
 
-    def _can_be_gathered(self, part: Event | Gathered) -> bool:
+    def _can_be_gathered(self, part: Event | EventBatch) -> bool:
         """Whether it is one of several events that can happen in one call."""
-        return not isinstance(part, Gathered) and self.learner.folds_at_once and is_single(part)
+        return not isinstance(part, EventBatch) and self.learner.folds_at_once and is_single(part)
 
-    def _remember(self, gathered: Gathered) -> None:
+    def _remember(self, gathered: EventBatch) -> None:
         """What a wider range will be judged by: only the latest is kept."""
         held, contexts, duels = gathered.events, int(gathered.events.counts[2]), len(gathered.offers)
         if duels:

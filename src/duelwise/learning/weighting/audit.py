@@ -20,7 +20,7 @@ from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.pending import Pending
 from duelwise.learning.core.roles import reweigh, weigh_observed
 from duelwise.learning.core.state import Fit
-from duelwise.learning.estimation.maximum_likelihood import History, margins, solve, start_over
+from duelwise.learning.estimation.maximum_likelihood import VoteHistory, margins, solve, start_over
 from duelwise.learning.weighting.ramps import check_ramp
 from duelwise.learning.weighting.weights import ramp_weight
 from duelwise.types import Array
@@ -45,7 +45,7 @@ def on_the_ramp(audit: AuditedState, pending: Pending, r: int, slot: int) -> flo
 
 
 @kernel(reweigh, AuditedState)
-def audit_early_votes(audit: AuditedState, fit: Fit, r: int, history: History) -> bool:
+def audit_early_votes(audit: AuditedState, fit: Fit, r: int, history: VoteHistory) -> bool:
     """Weigh the early duels anew where an audit is due; True where it was."""
     if not _is_due(audit, history.known[r], history.held[r]):
         return False
@@ -63,7 +63,7 @@ def audit_early_votes(audit: AuditedState, fit: Fit, r: int, history: History) -
 
 
 @compiled
-def block_slopes(audit: AuditedState, history: History, r: int, theta: Array) -> Array:
+def block_slopes(audit: AuditedState, history: VoteHistory, r: int, theta: Array) -> Array:
     """(4,) Σ s tanh(m/2) / Σ tanh²(m/2) of each block: s = ±1 the vote, m = Θᵀ Δz its margin."""
     n, margin = history.held[r], history.scratch[r, 0]
     margins(history.z[r], theta, n, margin)

@@ -21,7 +21,7 @@ from duelwise.learning.core.equations import adaptive_weight
 from duelwise.learning.core.pending import Pending
 from duelwise.learning.core.roles import reweigh, weigh_observed, weigh_served
 from duelwise.learning.core.state import Fit
-from duelwise.learning.estimation.maximum_likelihood import History
+from duelwise.learning.estimation.maximum_likelihood import VoteHistory
 from duelwise.types import Array
 
 FIRST_EPOCH = 2048.0  # rounds of the first epoch where the horizon is not known
@@ -62,7 +62,7 @@ def clipped_for_now(unknown: UnknownState, pending: Pending, r: int, slot: int) 
 
 
 @kernel(reweigh, UnknownState)
-def clip_again(unknown: UnknownState, fit: Fit, r: int, history: History) -> bool:
+def clip_again(unknown: UnknownState, fit: Fit, r: int, history: VoteHistory) -> bool:
     """Every weight with α as it stands; True where that changed any that was counted."""
     changed, alpha = False, unknown.memory.alpha[r]
     for i in range(history.held[r]):

@@ -19,7 +19,7 @@ from duelwise.types import Array
 SMALL = 1e-9
 
 
-class Parts(NamedTuple):
+class RegretTerms(NamedTuple):
     """Each run's worst share of every bound in the proof; sums over the whole horizon at the end."""
 
     identity: Array  # the two forms of Δẑ_{k*,a} + Δẑ_{k*,b}, over 10⁻⁹
@@ -38,13 +38,13 @@ def served_late(seed: int) -> Setting:
 
 
 @lru_cache(maxsize=4)
-def played(setting: Setting) -> Parts:
+def played(setting: Setting) -> RegretTerms:
     return parts(setting, setting.learner())
 
 
 def parts(
     setting: Setting, learner: DuelingLearner, *, width_factor: float = 1.0, true: Array | None = None
-) -> Parts:
+) -> RegretTerms:
     """Walk; `width_factor` and `true` claim another width than was explored with, or another Θ*."""
     worst, sums = np.zeros((5, setting.runs)), np.zeros((3, setting.runs))
     run, M = np.arange(setting.runs), setting.norm_bound
@@ -70,28 +70,28 @@ def parts(
         )
         worst = np.maximum(worst, np.stack(here))
         sums += np.stack([0.5 * twice, wide_pair, error])
-    return Parts(*worst, *sums)
+    return RegretTerms(*worst, *sums)
 
 
-def check_identity(seed: int, found: Parts | None = None) -> Checked:
+def check_identity(seed: int, found: RegretTerms | None = None) -> Checked:
     found = found or played(served_late(seed))
     return Checked(printed=always(np.maximum(found.identity, found.split)))
 
 
-def check_first(seed: int, found: Parts | None = None) -> Checked:
+def check_first(seed: int, found: RegretTerms | None = None) -> Checked:
     return Checked(printed=always((found or played(served_late(seed))).first))
 
 
-def check_second(seed: int, found: Parts | None = None) -> Checked:
+def check_second(seed: int, found: RegretTerms | None = None) -> Checked:
     return Checked(printed=always((found or played(served_late(seed))).second))
 
 
-def check_third(seed: int, found: Parts | None = None) -> Checked:
+def check_third(seed: int, found: RegretTerms | None = None) -> Checked:
     setting = served_late(seed)
     return Checked(printed=rate((found or played(setting)).third > 1.0, confidence=setting.confidence))
 
 
-def check_cumulative(seed: int, found: Parts | None = None) -> Checked:
+def check_cumulative(seed: int, found: RegretTerms | None = None) -> Checked:
     setting = served_late(seed)
     found = found or played(setting)
     bound = 3.0 * setting.radius(setting.horizon) * found.lengths + 4.0 * setting.norm_bound * found.errors
