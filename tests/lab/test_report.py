@@ -13,10 +13,11 @@ import pytest
 from small import shrunk
 
 from duelwise.errors import InvalidInput
+from duelwise.lab.paper.conduct import conduct
 from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.paper.protocols import FairProtocol, PaperProtocol
 from duelwise.lab.paper.records import Entry, Session, StudyRecord
-from duelwise.lab.paper.study import Study, conduct
+from duelwise.lab.paper.study import Study
 from duelwise.lab.report import html
 from duelwise.lab.report.html import heading, page, write_report
 from duelwise.lab.report.interactive_charts import band_traces, chart, layout_of

@@ -18,9 +18,10 @@ from small import PROBLEM, cells, shrunk
 from duelwise.errors import DuelwiseError, InvalidInput
 from duelwise.lab.cells.experiment import Cell, Method
 from duelwise.lab.cells.playing import play_cell
+from duelwise.lab.paper.conduct import Meter, conduct
 from duelwise.lab.paper.protocols import FairProtocol, PaperProtocol
 from duelwise.lab.paper.records import path_of, read_record
-from duelwise.lab.paper.study import Meter, Study, conduct
+from duelwise.lab.paper.study import Study
 from duelwise.lab.sweep import runner as runner_module
 from duelwise.lab.sweep.forecast import Work
 from duelwise.lab.sweep.keys import key

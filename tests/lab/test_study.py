@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 from small import shrunk
 
+from duelwise.lab.paper.conduct import workers_of
 from duelwise.lab.paper.protocols import FairProtocol, PaperProtocol
-from duelwise.lab.paper.study import Study, workers_of
+from duelwise.lab.paper.study import Study
 from duelwise.lab.sweep.keys import key
 from duelwise.lab.sweep.runner import Runner
 from duelwise.lab.sweep.store import CurveStore

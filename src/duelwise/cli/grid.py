@@ -25,7 +25,7 @@ def run_grid(*, runs: int, folder: Path, json_file: Path | None = None, quiet: b
     """Play the grid and show each recipe's worst places."""
     require("pyarrow", extra="lab", purpose="Keeping curves")
     from duelwise.lab.grid.grid import ratios, read_grid
-    from duelwise.lab.paper.study import Meter
+    from duelwise.lab.paper.conduct import Meter
     from duelwise.lab.sweep.forecast import Work, forecast
     from duelwise.lab.sweep.runner import Runner
     from duelwise.lab.sweep.store import CurveStore

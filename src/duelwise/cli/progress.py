@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
-    from duelwise.lab.paper.study import Meter
+    from duelwise.lab.paper.conduct import Meter
 
 
 @contextmanager

@@ -53,9 +53,10 @@ def reproduce(
 ) -> None:
     """Play figures of the paper: only what is missing, kept cell by cell."""
     require("pyarrow", extra="lab", purpose="Keeping curves")
+    from duelwise.lab.paper.conduct import conduct
     from duelwise.lab.paper.figures import figures_named
     from duelwise.lab.paper.protocols import protocol_named
-    from duelwise.lab.paper.study import Study, conduct
+    from duelwise.lab.paper.study import Study
     from duelwise.lab.play.checks import check_whole
     from duelwise.lab.sweep.forecast import duration, forecast, refuse_too_large
     from duelwise.lab.sweep.runner import Runner

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 from duelwise.lab.cells.experiment import Experiment
 from duelwise.lab.cells.playing import Curve
+from duelwise.lab.paper.conduct import Meter, session
 from duelwise.lab.paper.records import OWN, Entry, StudyRecord, write_record
-from duelwise.lab.paper.study import Meter, session
 from duelwise.lab.sweep.keys import code_digest, key
 from duelwise.lab.sweep.runner import Runner, Tally
 
