@@ -1,4 +1,4 @@
-"""Many items seen from one place: how far above it they are, and how sure that is, in one pass.
+"""How far the utilities of many items lie above that of one place, and how sure that is, in one pass.
 
     Δ_k = z_k - c:   ⟨Θ̂, Δ_k⟩,  Δ_kᵀPΔ_k,  Δ_kᵀP₀Δ_k        P₀ the prior's, diagonal
 
