@@ -85,10 +85,14 @@ class Server:
         monkeypatch.setattr(asyncio, "get_running_loop", lambda: loop)
         self.machine = Machine()
         writer = PostgresWriter(
-            cast("Store", None), cast("Executor", None), lambda _: None, cores=self.machine
+            cast("Store", None),
+            cast("Executor", None),
+            lambda _: None,
+            cores=self.machine,
+            clock=loop.time,
         )
         stream = type("Stream", (), {"name": "fake", "settings": StreamSettings(context_dim=1)})()
-        self._queue = StreamQueue(cast("DecisionStream", stream), writer, limit=99)
+        self._queue = StreamQueue(cast("DecisionStream", stream), writer, limit=5000)
 
     def _post(self, store: Store, groups: list[tuple[DecisionStream, list[Operation]]]) -> Turn:
         ((_, operations),) = groups
@@ -117,10 +121,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Server:
 
 
 def busy(server: Server) -> None:
-    """Three are in a transaction of two milliseconds, two came meanwhile."""
+    """Three are in a transaction of three milliseconds, two came meanwhile."""
     server.come(3)
     server.come(2)
-    server.loop.pass_time(0.002)
+    server.loop.pass_time(0.003)
     server.commit()
 
 
@@ -142,15 +146,35 @@ def test_a_pause_lasts_half_as_long_as_a_transaction_and_is_not_tried_again_soon
     assert server.sizes == [3, 2]
     for _ in range(NOT_PAUSING):
         server.come(1)
-        server.loop.pass_time(0.002)
+        server.loop.pass_time(0.003)
         server.commit()
     assert server.sizes == [3, 2, *[1] * NOT_PAUSING]
     server.come(1)
-    server.loop.pass_time(0.002)
+    server.loop.pass_time(0.003)
     server.commit()
     assert len(server.sizes) == NOT_PAUSING + 2  # now it is
     server.loop.pass_time(0.002)
     assert len(server.sizes) == NOT_PAUSING + 3
+
+
+def test_a_transaction_too_short_to_halve_has_no_pause_and_forbids_none(server: Server) -> None:
+    server.come(3)
+    server.come(2)
+    server.loop.pass_time(0.0019)  # half of it is less than an event loop's clock can tell
+    server.commit()
+    assert server.sizes == [3, 2]
+    server.come(1)
+    server.loop.pass_time(0.003)
+    server.commit()
+    assert server.sizes == [3, 2]  # now there is one
+
+
+def test_a_group_that_is_full_already_waits_for_nobody(server: Server) -> None:
+    server.come(3)
+    server.come(1000)
+    server.loop.pass_time(0.003)
+    server.commit()
+    assert server.sizes == [3, 512]
 
 
 def test_nobody_waits_where_cores_are_free_or_nothing_else_is_there(server: Server) -> None:

@@ -66,7 +66,7 @@ def reproduce(
     check_writable(folder)
     if runs is None:
         runs = 10 if protocol == "paper" else 20
-    check_whole("runs", runs, least=2)  # a report tells their deviation
+    check_whole("runs", runs, least=2)
     study = Study(
         figures=figures_named(tuple(figures)),
         protocol=protocol_named(protocol),

@@ -70,7 +70,7 @@ def describe(study: Study) -> str:
     problem = _panel(study).problem
     world = problem.world
     assert isinstance(world, Synthetic)
-    mapping = "" if world.mapping == "none" else f"φ = {world.mapping}, φ̂ = {study.post_serving}, "
+    mapping = "" if _panel(study).task == "linear" else f"φ = {world.mapping}, φ̂ = {study.post_serving}, "
     return (
         f"{mapping}{problem.delay}, C = {problem.corruption.budget}, d = {world.context_dim}, "
         f"K = {world.arms}, T = {problem.horizon}, {study.runs} runs, protocol {study.protocol.name}"

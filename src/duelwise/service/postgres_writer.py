@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
@@ -11,9 +12,11 @@ from duelwise.service.cores import Cores
 from duelwise.service.group_writer import Group, GroupWriter, Outcomes, StreamQueue, committed
 from duelwise.storage import Store, told_plainly
 from duelwise.storage.postgres_pipeline import PostgresPipeline
+from duelwise.stream.group_commit import MOST_AT_ONCE
 from duelwise.stream.postgres_turns import PostgresTurn, begin_postgres_turn
 
 LONGEST_PAUSE = 0.005  # seconds
+SHORTEST_PAUSE = 0.001  # uvloop counts in milliseconds
 NOT_PAUSING = 16  # groups after one for which too few came
 
 Then = Callable[[Exception | None], None]
@@ -33,13 +36,14 @@ class PostgresWriter(GroupWriter):
     """
 
     def __init__(
-        self, store: Store, pool: Executor, on_group: Callable[[int], None], cores: Cores | None = None
-    ) -> None:
+        self, store: Store, pool: Executor, on_group: Callable[[int], None], cores: Cores | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:  # fmt: skip
         super().__init__(pool, on_group)
         self._store = store
         self._is_connecting = False
         self._away: set[StreamQueue] = set()  # with a thread
-        self._cores, self._began = cores or Cores(), 0.0
+        self._cores, self._clock, self._began = cores or Cores(), clock, 0.0
         self._pause: asyncio.TimerHandle | None = None
         self._wanted = 0  # requests that end a pause
         self._not_pausing = 0  # groups that will not wait
@@ -53,13 +57,16 @@ class PostgresWriter(GroupWriter):
             self._begin(asyncio.get_running_loop())
 
     def _go_on(self, loop: asyncio.AbstractEventLoop, *, answered: int = 0) -> None:
-        now = loop.time()
+        now = self._clock()
+        seconds = min((now - self._began) / 2, LONGEST_PAUSE)
+        self._wanted = self._requests() + answered
         if self._not_pausing:
             self._not_pausing -= 1
-        elif answered and self._ready and self._cores.are_short(now):
-            self._wanted = self._requests() + answered
-            seconds = min((now - self._began) / 2, LONGEST_PAUSE)
-            self._pause = loop.call_later(seconds, self._end_pause, loop)
+        elif (
+            answered and self._ready and seconds >= SHORTEST_PAUSE and self._wanted <= MOST_AT_ONCE
+            and self._cores.are_short(now)
+        ):  # fmt: skip
+            self._pause = loop.call_later(int(1000 * seconds) / 1000, self._end_pause, loop)
             return
         super()._go_on(loop)
 
@@ -73,9 +80,11 @@ class PostgresWriter(GroupWriter):
 
     def close(self) -> None:
         """What was begun ends with the pool's threads, or with the store's connections."""
+        if self._pause is not None:
+            self._pause.cancel()
 
     def _start(self, groups: list[Group], loop: asyncio.AbstractEventLoop) -> None:
-        self._pause, self._began = None, loop.time()
+        self._pause, self._began = None, self._clock()
         try:
             turn = begin_postgres_turn(
                 self._store, [(group.queue.stream, group.operations) for group in groups]

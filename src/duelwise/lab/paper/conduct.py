@@ -10,6 +10,7 @@ from duelwise.lab.cells.experiment import Cell
 from duelwise.lab.paper.protocols import Finals, Trial
 from duelwise.lab.paper.records import Session, StudyRecord, Tried, machine, write_record
 from duelwise.lab.paper.study import Study
+from duelwise.lab.play.checks import check_whole
 from duelwise.lab.sweep.forecast import Work
 from duelwise.lab.sweep.keys import code_digest, key
 from duelwise.lab.sweep.runner import Runner, Tally
@@ -46,6 +47,7 @@ class Meter:
 
 def conduct(study: Study, runner: Runner, *, hear: Callable[[Meter], None] | None = None) -> StudyRecord:
     """Play what is missing of a study and write its record; interrupted, it goes on where it stopped."""
+    check_whole("runs", study.runs, least=2)  # a report tells their deviation
     started, clock = datetime.now(UTC), time.perf_counter()
     meter, finals = Meter(hear), _Finals(runner.store)
     trials = study.trials()
