@@ -138,9 +138,11 @@ def test_the_next_group_begins_when_as_many_have_come_as_were_answered(server: S
     assert server.sizes == [3, 5]
 
 
-def test_a_pause_lasts_half_as_long_as_a_transaction_and_is_not_tried_again_soon(server: Server) -> None:
+def test_a_pause_lasts_half_as_long_as_a_transaction_rounded_up_and_is_not_tried_again_soon(
+    server: Server,
+) -> None:
     busy(server)
-    server.loop.pass_time(0.0009)
+    server.loop.pass_time(0.0019)
     assert server.sizes == [3]
     server.loop.pass_time(0.0002)
     assert server.sizes == [3, 2]

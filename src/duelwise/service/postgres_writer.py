@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -32,7 +33,8 @@ class PostgresWriter(GroupWriter):
 
     A small group costs the server and this process nearly as much as a large one. Where cores are short, a
     pause gives them to others: the next group waits for as many requests as were just answered, at most half
-    as long as the last transaction took. Elsewhere it would leave a core idle, and nobody waits.
+    as long as the last transaction took, in whole milliseconds. Elsewhere it would leave a core idle, and
+    nobody waits.
     """
 
     def __init__(
@@ -66,7 +68,7 @@ class PostgresWriter(GroupWriter):
             answered and self._ready and seconds >= SHORTEST_PAUSE and self._wanted <= MOST_AT_ONCE
             and self._cores.are_short(now)
         ):  # fmt: skip
-            self._pause = loop.call_later(int(1000 * seconds) / 1000, self._end_pause, loop)
+            self._pause = loop.call_later(math.ceil(1000 * seconds) / 1000, self._end_pause, loop)
             return
         super()._go_on(loop)
 
