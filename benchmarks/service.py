@@ -6,7 +6,8 @@
 SQLite and PostgreSQL: one process and two, one stream and eight. In turns with it run a plain FastAPI and
 SQLAlchemy service that inserts a row a request, the bare endpoint of the same server and framework, two
 services that know nothing of each other (what two processes could reach at most), and, with --today PATH/src,
-another version of this package. Then latency at half load by an open-loop generator.
+another version of this package. Then latency at half load by an open-loop generator, beside it that of the
+bare endpoint, and how long the machine stops a loop that does nothing.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.open_loop import Latency, latency
+from benchmarks.pauses import machine_waits
 from benchmarks.processes import (
     ROOT,
     asgi,
@@ -51,6 +53,7 @@ EIGHT_STREAMS = {  # connections, and whether each of them keeps to one stream
     f"eight streams, {TWICE} connections": (TWICE, False),
     "eight streams, each connection keeps to one": (CONNECTIONS, True),
 }
+BARE = "bare endpoint, same server and framework"
 APART = "two services apart, each with half of the load"
 DATABASES = ("SQLite", "PostgreSQL")
 _SHARED, _TRANSACTIONS = "duelwise_group_operations_sum", "duelwise_group_operations_count"
@@ -176,8 +179,11 @@ def create_streams(port: int, count: int) -> None:
 def on_database(
     name: str, stores: dict[str, str], *, clean: Callable[[], None], today: Path | None, without: str,
     seconds: int, repeats: int,
-) -> list[Row]:  # fmt: skip
-    """Every row of one database; `stores` has a fresh one for each server, `clean` ends what load leaves."""
+) -> tuple[list[Row], list[float]]:  # fmt: skip
+    """Every row of one database, and p99 (ms) of the machine itself meanwhile.
+
+    `stores` has a fresh one for each server, `clean` ends what load leaves.
+    """
     with contextlib.ExitStack() as held:
         servers = {
             f"durable, {name}, one process": duelwise(stores["one"]),
@@ -185,7 +191,7 @@ def on_database(
             f"plain FastAPI + SQLAlchemy, {name}": asgi(
                 "benchmarks.plain_service:app", PLAIN_STORE=_driver(stores["plain"])
             ),
-            "bare endpoint, same server and framework": asgi("benchmarks.bare_service:app"),
+            BARE: asgi("benchmarks.bare_service:app"),
         }
         if name == "SQLite":
             servers["sketch, SQLite"] = asgi(
@@ -213,20 +219,24 @@ def on_database(
             )
         ]
         in_turns([*rows, *eight], seconds=seconds, repeats=repeats)
-        at_half_load(
-            [row for row in rows if row.name.startswith("durable")],
+        machine = at_half_load(
+            [row for row in rows if row.name.startswith(("durable", BARE))],
             one.rate / 2,
             clean=clean,
             seconds=seconds,
             repeats=repeats,
         )
-        return [*rows, *eight]
+        return [*rows, *eight], machine
 
 
 def at_half_load(
     rows: list[Row], rate: float, *, clean: Callable[[], None], seconds: int, repeats: int
-) -> None:
-    """In turns, each when nothing is left to write or to clean up of what came before."""
+) -> list[float]:
+    """In turns, each when nothing is left to write or to clean up of what came before.
+
+    Returns p99 (ms) of the machine itself, which takes its turns too.
+    """
+    machine: list[float] = []
     for _ in range(repeats):
         for row in rows:
             clean()
@@ -234,6 +244,8 @@ def at_half_load(
             wait_for_vacuums(CLEANING)
             time.sleep(SETTLING)
             row.calm.append(latency(row.port, rate=rate, seconds=seconds))
+        machine.append(1e3 * machine_waits(seconds))
+    return machine
 
 
 def _driver(store: str) -> str:
@@ -283,25 +295,27 @@ def main() -> None:
     names = ("one", "two", "beside", "plain", "today", "sketch")
     rows: list[Row] = []
     compared: list[str] = []
+    machine: list[float] = []
     inserts: float | None = None
     if "SQLite" in given.only:
         with tempfile.TemporaryDirectory() as folder:
             files = {name: f"sqlite:///{folder}/{name}.db" for name in names}
-            found = on_database("SQLite", files, clean=lambda: None, **settings)
-        rows, compared = found, ratios(found, "SQLite")
+            rows, machine = on_database("SQLite", files, clean=lambda: None, **settings)
+        compared = ratios(rows, "SQLite")
     if "PostgreSQL" in given.only:
         with postgresql() as server:
             stores = {name: database(server, name) for name in names}
-            found = on_database("PostgreSQL", stores, clean=lambda: clean_up(server), **settings)
+            found, waits = on_database("PostgreSQL", stores, clean=lambda: clean_up(server), **settings)
             inserts = pgbench(server, seconds=given.seconds)
         rows, compared = [*rows, *found], [*compared, *ratios(found, "PostgreSQL")]
-    text = table(rows, compared, inserts)
+        machine += waits
+    text = table(rows, compared, machine, inserts)
     print(text)
     if given.page is not None:
         write_between_marks(given.page, "service", text)
 
 
-def table(rows: list[Row], compared: list[str], inserts: float | None) -> str:
+def table(rows: list[Row], compared: list[str], machine: list[float], inserts: float | None) -> str:
     head = (
         "| 32 connections | requests/s (spread) | p50 / p99 ms | processor µs a request | cores busy "
         "| requests a transaction | open loop at half load, p50 / p99 ms |\n"
@@ -309,6 +323,8 @@ def table(rows: list[Row], compared: list[str], inserts: float | None) -> str:
     lines = [head + "|---|---|---|---|---|---|---|", *(row.cells() for row in rows)]
     if inserts is not None:
         lines.append(f"| `pgbench`, one inserted row a transaction | {inserts:.0f} | | | | | |")
+    spread = f"{statistics.median(machine):.1f} ({min(machine):.1f} to {max(machine):.1f})"
+    lines.append(f"| a loop on every core that does nothing else | | | | | | p99 {spread} |")
     ratio = ["", "| ratio | of rates, median (spread) | of processor time |", "|---|---|---|"]
     return "\n".join([*lines, *ratio, *compared, ""])
 
