@@ -8,19 +8,17 @@ from typing import Any, Literal, NamedTuple, NoReturn, cast, get_args
 import numpy as np
 
 from duelwise.errors import InvalidInput, check_known
-from duelwise.learning import validation
+from duelwise.learning import validation, without_kernels
 from duelwise.learning.ask_batch import AskBatch
 from duelwise.learning.core import batch
 from duelwise.learning.core import pending as waiting_duels
 from duelwise.learning.core.dispatch import in_python, offers_kernel
-from duelwise.learning.core.equations import widest_pair
 from duelwise.learning.core.geometry import Geometry, geometry
 from duelwise.learning.core.group import choose_and_serve
 from duelwise.learning.core.links import link_code
 from duelwise.learning.core.monitors import Monitors, monitors
 from duelwise.learning.core.pending import Pending
 from duelwise.learning.core.roles import keeps_votes
-from duelwise.learning.core.round import knows_nothing, take_in
 from duelwise.learning.core.sequence import happen
 from duelwise.learning.core.state import (
     EXPLORES_ARRIVED,
@@ -31,16 +29,14 @@ from duelwise.learning.core.state import (
     NoKernel,
     Rules,
     Scores,
-    fill_arrays,
-    named_arrays,
     scores,
-    under,
 )
 from duelwise.learning.core.state_pointer import handle
 from duelwise.learning.core.units import Units
 from duelwise.learning.estimation import Estimate, Estimator, Remembers
 from duelwise.learning.event_batch import EventBatch
 from duelwise.learning.learner_protocol import NOTHING, Learned, joined
+from duelwise.learning.learner_snapshot import filled, snapshot_of
 from duelwise.learning.post_serving.kernel_model import KernelModel, PrecomputedPredictions
 from duelwise.learning.post_serving.model import PostServing, PostServingModel
 from duelwise.learning.selection.distrust import distrusted
@@ -219,7 +215,7 @@ class DuelingLearner:
         if self._chooses_in_python:
             validation.finite(x)
             predicted = self.post_serving.predict(x)
-            arms = self._choose_in_python(x, predicted)
+            arms = without_kernels.choose(self.parts.select, self._view(x, predicted), self.core, x)
             at = np.arange(self.runs)[:, None]
             remembered = np.concatenate((x, predicted), 2) if self._remembers else None
             return Duel(round, arms, x[at, arms], predicted[at, arms], candidates=remembered)
@@ -228,7 +224,7 @@ class DuelingLearner:
         if verdict == batch.NOT_FINITE:
             validation.finite(x)
         if verdict == batch.NO_PAIR:
-            self._check_arms(arms, x.shape[1])
+            validation.arms(arms, runs=self.runs, candidates=x.shape[1], distinct=self.rules.distinct)
         return Duel(round, arms, pair_x, pair_predicted)
 
     @property
@@ -252,36 +248,15 @@ class DuelingLearner:
             return self._nothing_foreseen
         return handle(PrecomputedPredictions(np.ascontiguousarray(self.post_serving.predict(x))))
 
-    def _choose_in_python(self, x: Array, predicted: Array) -> IntArray:
-        """(R, 2) by a rule or a width that has no kernel."""
+    def _view(self, x: Array, predicted: Array) -> View:
+        """What a rule may look at."""
         core, fit = self.core, self.core.fit
         explored = (core.served, fit.arrived, core.requested)[fit.rules.geometry]
-        view = View(
+        return View(
             self.round, np.concatenate((x, predicted), 2), fit.theta, explored.inverse,
             self.parts.width.at(core), fit.rules.distinct, self.noise, fit.votes, core.pending.out,
             self.estimate,
         )  # fmt: skip
-        arms = self._check_arms(self.parts.select.pairs(view), x.shape[1])
-        return self._spread_out(arms, view, x) if fit.rules.geometry == EXPLORES_REQUESTED else arms
-
-    def _spread_out(self, arms: IntArray, view: View, x: Array) -> IntArray:
-        """Exploring in S, as core/round.py has it: the widest pair while nothing is known, and Θ̂ believed
-        the less the more often the same pair is out."""
-        times = np.zeros(self.runs)
-        for r in range(self.runs):
-            pair = x[r, arms[r, 0]], x[r, arms[r, 1]]
-            times[r] = waiting_duels.times_out(handle(self.core.pending), r, *pair, self.rules.side_columns)
-        if times.any():
-            less = view._replace(theta=view.theta / (1.0 + times[:, None]) ** 3)
-            again = self._check_arms(self.parts.select.pairs(less), x.shape[1])
-            arms = np.where(times[:, None] > 0, again, arms)
-        for r in range(self.runs):
-            if knows_nothing(view.theta[r]) or (times[r] > 0 and view.out[r] % 2 == 1):
-                arms[r] = widest_pair(view.z[r], view.inverse[r])
-        return arms
-
-    def _check_arms(self, arms: IntArray, candidates: int) -> IntArray:
-        return validation.arms(arms, runs=self.runs, candidates=candidates, distinct=self.rules.distinct)
 
     def serve(self, duel: Duel) -> None:
         """Register a duel that was chosen, recorded or imported."""
@@ -386,7 +361,7 @@ class DuelingLearner:
     def _learn(self, ready: batch.Ready) -> Learned:
         """Learn from the duels that are ready."""
         if not self._estimate_is_compiled:
-            return self._learn_in_python(ready)
+            return without_kernels.learn(self._handle, self.core, self.estimate, ready)
         estimate = self._estimate_with_room(len(ready.ordered))
         return Learned(*batch.learn(self._handle, estimate, ready))
 
@@ -453,22 +428,6 @@ class DuelingLearner:
         for rows in seen[None] if together else seen[:, None]:
             self.teach(np.zeros(len(rows), dtype=np.int64), x[rows], y[rows])
 
-    def _learn_in_python(self, ready: batch.Ready) -> Learned:
-        """The same by an estimate that has no kernel."""
-        fit, learned = self.core.fit, NOTHING
-        for r in np.flatnonzero(ready.last > ready.first).tolist():
-            arrivals = take_in(self._handle, r, ready.ordered, int(ready.first[r]), int(ready.last[r]))
-            self.estimate.learn(handle(fit), r, arrivals)
-            fit.votes[r] += len(arrivals.outcome)
-            learned = Learned(
-                np.concatenate((learned.run, np.full(len(arrivals.round), r))),
-                np.concatenate((learned.round, arrivals.round)),
-                np.concatenate((learned.weight, arrivals.weight)),
-            )
-        if self.estimate.theta is not fit.theta:
-            fit.theta[...] = self.estimate.theta
-        return learned
-
     def forget(self, run: int, round: int) -> None:
         """The duel waits for its vote no longer: skipped, expired or retracted. V keeps it."""
         verdict = batch.forget(self._handle, run, round)
@@ -484,19 +443,7 @@ class DuelingLearner:
 
     def snapshot(self) -> Snapshot:
         """The whole state as copies of named arrays."""
-        core = self.core
-        groups: dict[str, Snapshot] = {
-            "served": core.served._asdict(), "arrived": core.fit.arrived._asdict(),
-            "fit": {"votes": core.fit.votes, "admitted": core.fit.admitted},
-            "scores": core.scores._asdict(), "weigh": named_arrays(self._memory()),
-            "pending": waiting_duels.snapshot(core.pending), "estimate": self.estimate.snapshot(),
-            "post_serving": self.post_serving.snapshot(),
-        }  # fmt: skip
-        if core.requested.moves.size:
-            groups["requested"] = core.requested._asdict()
-        if core.monitors.duels.size:
-            groups["monitors"] = core.monitors._asdict()
-        return {f"{group}.{name}": np.array(held[name]) for group, held in groups.items() for name in held}
+        return snapshot_of(self.core, self.estimate, self.post_serving)
 
     def restore(self, state: Snapshot) -> None:
         """Take over a snapshot of a learner with the same settings; one that does not fit changes nothing."""
@@ -520,19 +467,7 @@ class DuelingLearner:
         return fresh
 
     def _take_over(self, state: Snapshot) -> None:
-        core = self.core
-        held = {
-            "served": core.served, "arrived": core.fit.arrived, "requested": core.requested,
-            "scores": core.scores, "fit": core.fit, "monitors": core.monitors,
-        }  # fmt: skip
-        for group, arrays in held.items():
-            for name, value in under(state, f"{group}.").items():
-                getattr(arrays, name)[...] = value
-        fill_arrays(self._memory(), under(state, "weigh."))
-        self.estimate.restore(under(state, "estimate."))
-        self.post_serving.restore(under(state, "post_serving."))
-        core.fit.theta[...] = self.estimate.theta
-        self._set(core._replace(pending=waiting_duels.restored(under(state, "pending."), like=core.pending)))
+        self._set(filled(self.core, self.estimate, self.post_serving, state))
 
     def __getstate__(self) -> dict[str, Any]:
         """To copy or pickle a learner: what it was made with, and its snapshot.
@@ -547,10 +482,6 @@ class DuelingLearner:
         if state["watched"]:
             self.watch()
         self.restore(state["snapshot"])
-
-    def _memory(self) -> Any:
-        """What the weighting remembers."""
-        return getattr(self.core.fit.weigh, "memory", NoKernel())
 
     def _refuse(self, what: str, verdict: int, run: int, round: int, value: float = np.nan) -> NoReturn:
         validation.refuse(what, verdict, run, round, runs=self.runs, next_round=self.round, value=value)
