@@ -168,13 +168,14 @@ def test_many_votes_are_judged_as_each_by_itself() -> None:
     assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def test_many_weights_are_kept_as_each_by_itself() -> None:
+@pytest.mark.parametrize("together", [170, WEIGHTS_KEPT + 200])
+def test_many_weights_are_kept_as_each_by_itself(together: int) -> None:
     rng = np.random.default_rng(2)
     rounds = [*range(WEIGHTS_KEPT + 300), *rng.integers(300, 2 * WEIGHTS_KEPT, size=400).tolist()]
     weights: list[float] = rng.random(len(rounds)).round(2).tolist()
     one, other = Ledger(), Ledger()
-    for begin in range(0, len(rounds), 170):
-        one.learned_all(rounds[begin : begin + 170], weights[begin : begin + 170])
+    for begin in range(0, len(rounds), together):
+        one.learned_all(rounds[begin : begin + together], weights[begin : begin + together])
     for round, weight in zip(rounds, weights, strict=True):
         other.learned(round, weight)
     assert list(one.weights_of.items()) == list(other.weights_of.items())

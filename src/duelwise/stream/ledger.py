@@ -259,9 +259,8 @@ class Ledger:
         low = [LowVote(*vote) for vote in zip(weights, rounds, sources, strict=True) if vote[0] < lowest]
         if low:
             self.lowest = sorted([*self.lowest, *low], key=lambda low: low.weight)[:LOWEST_KEPT]
-        bins = [min(int(weight * WEIGHT_BINS), WEIGHT_BINS - 1) for weight in weights]
-        for bin in set(bins):
-            self.weights[bin] += bins.count(bin)
+        bins = (np.array(weights) * WEIGHT_BINS).astype(np.int64)
+        self.weights += np.bincount(np.minimum(bins, WEIGHT_BINS - 1), minlength=WEIGHT_BINS)
         self._show_weights(rounds, weights)
         for source, weight in zip(sources, weights, strict=True):
             if source is not None:
@@ -270,7 +269,7 @@ class Ledger:
     def _show_weights(self, rounds: Sequence[int], weights: Sequence[float]) -> None:
         """Keep the weights of the duels learned last; one that is here already keeps its place."""
         shown, fresh = self.weights_of, dict(zip(rounds, weights, strict=True))
-        if len(fresh) == len(rounds) <= WEIGHTS_KEPT and shown.keys().isdisjoint(fresh):
+        if len(fresh) == len(rounds) and shown.keys().isdisjoint(fresh):
             shown |= fresh
             for round in list(islice(shown, max(0, len(shown) - WEIGHTS_KEPT))):
                 del shown[round]
