@@ -59,3 +59,14 @@ def test_the_service_refuses(
     assert problem["title"]
     assert problem["advice"]
     assert service.get(STREAMS).json() == before
+
+
+def test_an_item_that_is_not_utf_8_is_refused_by_itself(service: httpx.Client) -> None:
+    ask = json.dumps({"op": "ask", "candidates": candidates()}).encode()
+    answer = service.post(
+        f"{MEAL}/batch",
+        content=b'{"items": [' + ask + b', {"op": "tell", "ticket": "caf\xe9", "winner": "left"}]}',
+        headers={"Content-Type": "application/json"},
+    )
+    assert [one["status"] for one in answer.json()["results"]] == [201, 422]
+    assert "UTF-8" in answer.json()["results"][1]["problem"]["detail"]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from msgspec.json import Decoder
 from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
 from duelwise.errors import InvalidInput, TooLarge
-from duelwise.service.decoding import FIELDS, check_width, read_body
+from duelwise.service import schemas
+from duelwise.service.decoding import FIELDS, check_width, decode, read_body
 
 JSON = {b"content-type": b"application/json"}
 
@@ -60,3 +62,19 @@ def test_a_body_has_no_more_numbers_than_its_objects_can_hold() -> None:
     check_width(b'{""' + b"," * (most + 200), {"features": ["a", "b"], "left": ["c"]})
     with pytest.raises(InvalidInput):
         check_width(b'{""' + b"," * (most + 201), {"features": ["a", "b"], "left": ["c"]})
+
+
+NO_UTF_8 = "The body has a text that is not UTF-8; expected JSON in UTF-8."
+TEXTS = {
+    b'{"winner": "left", "source": "caf\xe9"}': NO_UTF_8,
+    b'{"winner": "left", "caf\xe9": 1}': NO_UTF_8,
+    b'{"winner": "\xff"}': NO_UTF_8,
+    b'{"winner": "left", "\\ud800": 1}': "The body is no JSON",
+    b'{"winner": "left", "\\ud800": NaN}': "The body is no JSON",
+}
+
+
+@pytest.mark.parametrize("body", TEXTS)
+def test_a_text_that_is_none_is_a_mistake_of_the_request(body: bytes) -> None:
+    with pytest.raises(InvalidInput, match=TEXTS[body]):
+        decode(Decoder(schemas.TellBody), body, {})

@@ -59,7 +59,7 @@ def decode(decoder: msgspec.json.Decoder[T], body: bytes | msgspec.Raw, names: N
     """The checked content of a body."""
     try:
         return decoder.decode(body)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(_mistake(error, decoder, bytes(body), names)) from None
 
 
@@ -83,14 +83,16 @@ def _too_long(limit: int) -> TooLarge:
 
 def _mistake(error: Exception, decoder: msgspec.json.Decoder[Any], body: bytes, names: Names) -> str:
     """The first mistake in words: `candidate 3 ('soup'), feature 0 ('price') is None; …`."""
+    if isinstance(error, UnicodeDecodeError):  # it says where in a text, not where in the body
+        return "The body has a text that is not UTF-8; expected JSON in UTF-8."
     content = _plain(body) if len(body) <= LARGE else None
     if not isinstance(error, msgspec.ValidationError):
         said = str(error).removeprefix("JSON is malformed: ")
         try:  # numbers that are none, such as NaN: no JSON, but the place can be named
             msgspec.convert(content, decoder.type)
             return f"The body is no JSON: {said}."
-        except (msgspec.ValidationError, RecursionError) as found:
-            if content is None:
+        except (msgspec.ValidationError, UnicodeEncodeError, RecursionError) as found:
+            if content is None or isinstance(found, UnicodeEncodeError):  # half of a surrogate pair
                 return f"The body is no JSON: {said}."
             error = found
     said, _, path = str(error).partition(" - at `$")
