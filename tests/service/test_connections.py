@@ -169,6 +169,37 @@ def test_while_it_is_our_turn_the_watch_looks_again_every_ten_seconds(room: Room
     assert room.clock.timers == []
 
 
+async def refuse(scope: Scope, _: Receive, send: Send) -> None:
+    headers = [(b"content-length", b"0")]
+    await send({"type": "http.response.start", "status": 405, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def test_who_was_answered_before_the_end_of_the_body_is_not_waited_for_for_ever(room: Room) -> None:
+    one, wire = room.connect()
+    one.app = refuse
+    one.data_received(HEAD)
+    room.answer()
+    assert wire.written.startswith(b"HTTP/1.1 405")
+    room.clock.pass_to(105.0)
+    one.data_received(b"hi")
+    assert one.due == 135.0
+    room.clock.pass_to(135.0)
+    assert wire.aborted
+
+
+def test_a_request_that_came_behind_another_has_the_time_it_takes(room: Room) -> None:
+    one, wire = room.connect()
+    one.data_received(HEAD + b"hi" + HEAD + b"ho")
+    asyncio.run(room.clock.tasks.pop(0))
+    assert one.due == float("inf")  # the second one's answer is our turn too
+    room.clock.pass_to(1000.0)
+    assert not wire.aborted
+    room.answer()
+    assert wire.written.endswith(b"\r\n\r\nPOST /echo a=b ho")
+    assert one.due == 1030.0
+
+
 @pytest.mark.parametrize(("size", "aborted"), [(65_536, False), (65_537, True)])
 def test_headers_without_an_end_are_not_read_for_ever(room: Room, size: int, aborted: bool) -> None:
     """Counted from the second piece on."""

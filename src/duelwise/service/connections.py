@@ -194,7 +194,8 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         if self._head_again:
             return  # it is read once more, with its body
-        self.deadline, self._is_between = None, True
+        self._is_between = True
+        self._expect_request()
         direct, self._direct = self._direct, None
         if direct is None:
             super().on_message_complete()
@@ -208,7 +209,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._start(self.url, b"POST", direct.body)
 
     def on_response_complete(self) -> None:
-        self._expect(IDLE_SECONDS)
+        self._expect_request()
         if self.pipeline or self.transport.is_closing():
             super().on_response_complete()
         else:  # without uvicorn's own timer: `_watch` looks at the deadline
@@ -237,6 +238,13 @@ class GuardedProtocol(HttpToolsProtocol):
     def wait_as_idle(self) -> None:
         """As after an answer: it has been served elsewhere before."""
         self._expect(IDLE_SECONDS)
+
+    def _expect_request(self) -> None:
+        """After a whole request or an answer: the next one, unless one that was read waits for its answer."""
+        if self._is_between and not self.cycle.response_complete:
+            self.deadline = None
+        else:
+            self._expect(IDLE_SECONDS)
 
     def _expect(self, seconds: float) -> None:
         self.deadline = self.loop.time() + seconds
