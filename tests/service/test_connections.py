@@ -16,6 +16,7 @@ from duelwise.service import connections
 from duelwise.service.connections import GuardedProtocol, most_connections
 
 HEAD = b"POST /echo?a=b HTTP/1.1\r\nHost: here\r\nContent-Length: 2\r\n\r\n"
+IN_CHUNKS = HEAD.replace(b"Content-Length: 2", b"Transfer-Encoding: chunked")
 
 
 class Clock:
@@ -198,6 +199,21 @@ def test_a_request_that_came_behind_another_has_the_time_it_takes(room: Room) ->
     room.answer()
     assert wire.written.endswith(b"\r\n\r\nPOST /echo a=b ho")
     assert one.due == 1030.0
+
+
+def test_a_body_that_is_none_is_answered_with_400(room: Room) -> None:
+    one, wire = room.connect()
+    one.data_received(IN_CHUNKS + b"no")
+    assert wire.written.startswith(b"HTTP/1.1 400")
+
+
+def test_behind_a_request_it_is_not_and_ends_the_connection(room: Room) -> None:
+    one, wire = room.connect()
+    one.data_received(HEAD + b"hi" + IN_CHUNKS + b"no")
+    assert wire.written == b""
+    asyncio.run(room.clock.tasks.pop(0))
+    assert wire.written.endswith(b"\r\n\r\nPOST /echo a=b hi")
+    assert one.due == 130.0
 
 
 @pytest.mark.parametrize(("size", "aborted"), [(65_536, False), (65_537, True)])

@@ -227,6 +227,23 @@ def test_a_request_in_pieces_and_several_at_once(short: httpx.Client, begun: lis
     assert begun[-1]
 
 
+@pytest.mark.parametrize("between", [b"", b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"])
+def test_what_is_no_request_does_not_answer_those_before_it(
+    short: httpx.Client, begun: list[bool], between: bytes
+) -> None:
+    """An ask that was recorded must not be answered with 400."""
+    short.post("/v1/streams", json=MEALS)
+    ask(short)
+    body = json.dumps({"candidates": candidates()}).encode()
+    with connected(short) as sender:
+        sender.sendall(raw(body) + between + b"\0\r\n\r\n")
+        got = b"".join(iter(lambda: sender.recv(65536), b""))
+    lines = [line for line in got.replace(b"}HTTP", b"}\r\nHTTP").split(b"\r\n") if line[:5] == b"HTTP/"]
+    assert lines == [b"HTTP/1.1 201 Created", b"HTTP/1.1 200 OK"][: 2 if between else 1]
+    assert begun[-1]
+    assert b"connection: close" in got
+
+
 def test_whoever_hangs_up_leaves_nothing_behind(
     short: httpx.Client, app: Application, begun: list[bool]
 ) -> None:

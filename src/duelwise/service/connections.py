@@ -100,7 +100,17 @@ class GuardedProtocol(HttpToolsProtocol):
         except httptools.HttpParserError:
             message = "Invalid HTTP request received."
             self.logger.warning(message)
-            self.send_400_response(message)
+            if self._has_unanswered():  # 400 would be taken for the answer to the first of them
+                self.cycle.keep_alive, self.deadline = False, None
+            else:
+                self.send_400_response(message)
+
+    def _has_unanswered(self) -> bool:
+        """Whether answers are due for requests before the one that is being read."""
+        cycle = self.cycle
+        if cycle is None or cycle.response_complete:  # pyright: ignore[reportUnnecessaryComparison]
+            return False
+        return bool(self.pipeline) or not cycle.more_body
 
     def _feed(self, data: bytes | memoryview) -> int:
         """How many bytes the parser has taken: all, or those before an upgrade."""

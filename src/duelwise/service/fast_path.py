@@ -42,6 +42,7 @@ class FastRequest:
         "response_complete", "segments",
     )  # fmt: skip
     message_event = Nothing()
+    more_body = False  # it begins when all of it has been read
 
     def __init__(
         self,
