@@ -68,12 +68,16 @@ class Wire:
 
     def __init__(self) -> None:
         self.written, self.aborted = b"", False
+        self.untaken = 0  # bytes that the other side has not read
 
     def abort(self) -> None:
         self.aborted = True
 
     def write(self, data: bytes) -> None:
         self.written += data
+
+    def get_write_buffer_size(self) -> int:
+        return self.untaken
 
     def get_extra_info(self, _: str) -> None:
         return None
@@ -168,6 +172,35 @@ def test_while_it_is_our_turn_the_watch_looks_again_every_ten_seconds(room: Room
     room.answer()
     one.connection_lost(None)
     assert room.clock.timers == []
+
+
+def test_an_answer_has_the_time_it_takes_to_be_read(room: Room) -> None:
+    one, wire = room.connect()
+    one.data_received(HEAD + b"hi")
+    room.answer()
+    for seconds in range(20, 200, 20):  # slower than anybody idles
+        wire.untaken = 1000 - seconds
+        room.clock.pass_to(100.0 + seconds)
+    assert not wire.aborted
+    wire.untaken = 0
+    room.clock.pass_to(315.0)
+    assert not wire.aborted  # it may idle after that
+    room.clock.pass_to(350.0)
+    assert wire.aborted
+
+
+def test_who_stops_reading_is_cut_off_even_while_it_is_our_turn(room: Room) -> None:
+    one, wire = room.connect()
+    one.data_received(HEAD + b"hi")  # an answer in pieces is under way
+    wire.untaken = 1000
+    room.clock.pass_to(125.0)
+    wire.untaken = 2000
+    one.resume_writing()  # it has read all, and there are as many bytes again
+    wire.untaken = 1000
+    room.clock.pass_to(165.0)
+    assert not wire.aborted
+    room.clock.pass_to(200.0)
+    assert wire.aborted
 
 
 async def refuse(scope: Scope, _: Receive, send: Send) -> None:

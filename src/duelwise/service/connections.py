@@ -17,6 +17,7 @@ from duelwise.service.fast_path import FastPath, FastRequest
 HEADER_SECONDS = 10.0  # from the first byte of a request, or from the connection, to the end of its headers
 BODY_SECONDS = 30.0  # from there to the end of its body
 IDLE_SECONDS = 30.0  # between two requests
+TAKING_SECONDS = 30.0  # without a byte taken of an answer that waits to be read
 LONGEST_HEADERS = 65_536  # bytes
 SPARE_FILES = 128  # descriptors that connections leave to the database, logs and links
 MOST_FILES = 16_384
@@ -54,6 +55,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._is_between = True  # whether the parser waits for the first byte of a request
         self._elsewhere: int | None = None  # the other process that has answered the last requests
         self._alike = 0  # how many of them
+        self._untaken = 0  # bytes of answers that the client had not read when we last looked,
+        self._taken_until = 0.0  # and when it must have read some
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
@@ -261,11 +264,25 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _watch(self) -> None:
         """One timer for each connection, set anew when it fires, not with each request."""
-        now = self.loop.time()
-        if self.deadline is not None and now >= self.deadline:
+        now, due = self.loop.time(), self._taking() or self.deadline
+        if due is not None and now >= due:
             self.transport.abort()
             return
-        self._timer = self.loop.call_at(self.deadline or now + HEADER_SECONDS, self._watch)
+        self._timer = self.loop.call_at(due or now + HEADER_SECONDS, self._watch)
+
+    def resume_writing(self) -> None:
+        """Some was read: what is written now may be as long again."""
+        self._untaken = 0
+        super().resume_writing()
+
+    def _taking(self) -> float | None:
+        """Until when some of an answer must be read; None: all of it is. An idle time begins after that."""
+        now, untaken = self.loop.time(), self.transport.get_write_buffer_size()
+        if untaken != self._untaken:
+            self._untaken, self._taken_until = untaken, now + TAKING_SECONDS
+            if self.deadline is not None:
+                self._expect(IDLE_SECONDS)
+        return self._taken_until if untaken else None
 
     def _make_room(self) -> None:
         longest: GuardedProtocol = self
