@@ -17,8 +17,11 @@ import pytest
 from servers import Server, serving
 from starlette.middleware.cors import CORSMiddleware
 
+from duelwise.errors import Overloaded
 from duelwise.service import ServiceSettings, create_app
+from duelwise.service.app import Application
 from duelwise.service.auth import add_key
+from duelwise.service.routes import MOST_BYTES_HELD, Room
 from duelwise.storage import open_store
 from in_process import MEALS, InProcess, candidates
 from takes import best
@@ -220,14 +223,36 @@ class TestMemory:
         return ServiceSettings()
 
     def test_many_large_bodies_at_once_are_turned_away(
-        self, http: httpx.Client, meals: str, monkeypatch: pytest.MonkeyPatch
+        self, http: httpx.Client, meals: str, transport: InProcess
     ) -> None:
-        monkeypatch.setattr("duelwise.service.routes.MOST_BYTES_HELD", 100_000)
+        assert isinstance(transport.app, Application)
+        fast_path = transport.app.fast_path
+        assert fast_path is not None
+        fast_path.room.hold(MOST_BYTES_HELD - 100_000)
         answer = http.post(f"{meals}/ask", content=b" " * 200_000, headers=JSON_TYPE)
         assert answer.status_code == 503
         assert int(answer.headers["retry-after"]) > 0
         small = http.post(f"{meals}/ask", json={"candidates": candidates()})
         assert small.status_code == 201
+
+
+class TestLongBodies:
+    """Longer ones may be allowed than all that are held by default."""
+
+    @pytest.fixture
+    def settings(self) -> ServiceSettings:
+        return ServiceSettings(body_limit=MOST_BYTES_HELD + 1)
+
+    def test_one_whose_length_is_not_said_is_taken(self, http: httpx.Client, meals: str) -> None:
+        body = json.dumps({"candidates": candidates()}).encode()
+        assert http.post(f"{meals}/ask", content=iter([body]), headers=JSON_TYPE).status_code == 201
+
+    def test_two_of_the_longest_are_taken_at_once(self) -> None:
+        room = Room(MOST_BYTES_HELD + 1)
+        room.hold(MOST_BYTES_HELD + 1)
+        room.hold(MOST_BYTES_HELD + 1)
+        with pytest.raises(Overloaded):
+            room.hold(1)
 
 
 def test_requests_keep_their_id_and_the_log_names_it(

@@ -49,7 +49,7 @@ class Application(Starlette):
             *_watching(service, homes),
         ]
         homes.serve(self.endpoints)
-        watch, room = Watch(service.metrics), Room()
+        watch, room = Watch(service.metrics), Room(service.settings.body_limit)
         self._fast_path = FastPath(self.endpoints, service.guard, homes, watch, room)
         table = Middleware(
             RouteTable, endpoints=self.endpoints, guard=service.guard, perform=homes.perform,

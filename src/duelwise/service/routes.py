@@ -86,11 +86,12 @@ def json_reply(content: object, status: int = 200) -> Reply:
 class Room:
     """For bodies, taken before they are read, so that many large ones cannot fill the memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, body_limit: int) -> None:
         self.held = 0
+        self._most = max(MOST_BYTES_HELD, 2 * body_limit)  # what is allowed must fit in, and not by itself
 
     def hold(self, size: int) -> None:
-        if self.held + size > MOST_BYTES_HELD:
+        if self.held + size > self._most:
             raise Overloaded(f"{self.held} bytes of other requests are being held; try again in a moment.")
         self.held += size
 
