@@ -120,19 +120,51 @@ def test_replies_find_who_asked_and_an_end_is_told_to_the_others() -> None:
 
 
 @pytest.mark.parametrize(("waited", "gone"), [(0.0, False), (9.9, False), (10.1, True)])
-def test_a_process_that_does_not_answer_for_ten_seconds_is_given_up(waited: float, gone: bool) -> None:
+def test_a_process_that_says_nothing_for_ten_seconds_is_given_up(waited: float, gone: bool) -> None:
     async def look() -> bool:
         link = Link(b"secret")
         wire = connected(link)
         link.ask(0, "", "", b"", "", lambda _: None)
-        deliver, since = link._waiting[0]
-        link._waiting[0] = deliver, since - waited
-        link._look()
-        if link._watch is not None:
-            link._watch.cancel()
+        _look_now(link)
+        assert link._silent_since is not None
+        link._silent_since -= waited
+        _look_now(link)
         return wire.aborted
 
     assert asyncio.run(look()) == gone
+
+
+def _look_now(link: Link) -> None:
+    link._look()
+    if link._watch is not None:
+        link._watch.cancel()
+
+
+def test_a_process_whose_answer_takes_long_is_not_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The raters of a hundred thousand votes take that long, and all others would be lost with them."""
+    monkeypatch.setattr(process_links, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(process_links, "LOOK_SECONDS", 0.01)
+
+    async def answer(question: Question) -> Reply:
+        await asyncio.sleep(0.6)
+        return Reply(200, question.name.encode())
+
+    async def asked() -> list[bytes]:
+        link, replies = Link(b"secret"), list[Reply]()
+        answering = Answering(b"secret", lambda *_: False, answer, set())
+        there, back = connected(link), connected(answering)
+        link.ask(0, "soups", "", b"", "", replies.append)
+        while not replies:
+            await asyncio.sleep(0.01)
+            for wire, end in ((there, answering), (back, link)):
+                pieces, wire.pieces = wire.pieces, []
+                end.data_received(b"".join(pieces))
+            if there.aborted:
+                link.connection_lost(None)
+        link.connection_lost(None)
+        return [reply.body for reply in replies]
+
+    assert asyncio.run(asked()) == [b"soups"]
 
 
 def test_who_does_not_know_the_secret_is_not_answered() -> None:

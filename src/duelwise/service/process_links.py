@@ -22,8 +22,9 @@ from duelwise.service.problems import Deliver, Reply, respond
 MOST_BYTES = 64_000_000  # of one frame
 MOST_HELD = 4  # messages of one frame: the other process begins with them while this one reads on
 LARGE = 1_000_000  # bytes: messages that have more together go in frames of their own
-ANSWER_SECONDS = 10.0  # then the other process is taken for dead
-LOOK_SECONDS = 1.0  # between looks at how long the oldest has waited
+ANSWER_SECONDS = 10.0  # without a word from the other process; then it is taken for dead
+LOOK_SECONDS = 1.0  # between looks at whether it has said something
+ALIVE = -2  # the question that is answered at once, however long the others take
 
 T = TypeVar("T")
 
@@ -127,7 +128,8 @@ class Link(Frames[Answered]):
         super().__init__(Answered)
         self._secret = secret
         self._numbers = itertools.count()
-        self._waiting: dict[int, tuple[Deliver, float]] = {}  # oldest first, with its time
+        self._waiting: dict[int, Deliver] = {}
+        self._silent_since: float | None = None  # asked whether it lives, and nothing was heard
         self._watch: asyncio.TimerHandle | None = None
         self.is_open = True
 
@@ -141,7 +143,7 @@ class Link(Frames[Answered]):
     ) -> None:  # fmt: skip
         """`deliver` gets the reply, or the one that says that the other process is gone."""
         number = next(self._numbers)
-        self._waiting[number] = deliver, asyncio.get_running_loop().time()
+        self._waiting[number] = deliver
         self.send(Question(number, endpoint, name, ticket, body, caller), len(body))
 
     async def answer(self, endpoint: int, name: str, ticket: str, body: bytes, caller: str = "") -> Reply:
@@ -153,26 +155,29 @@ class Link(Frames[Answered]):
         return await reply
 
     def on_message(self, message: Answered) -> None:
-        waiting = self._waiting.pop(message.number, None)
-        if waiting is not None:
-            waiting[0](Reply(message.status, message.body, message.media_type, message.further))
+        self._silent_since = None
+        deliver = self._waiting.pop(message.number, None)
+        if deliver is not None:
+            deliver(Reply(message.status, message.body, message.media_type, message.further))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
         if self._watch is not None:
             self._watch.cancel()
         waiting, self._waiting = self._waiting, {}
-        for deliver, _ in waiting.values():
+        for deliver in waiting.values():
             deliver(respond(_no_answer()))
 
     def _look(self) -> None:
-        """Give up a process that does not answer, such as one that was stopped."""
+        """Give up a process that says nothing, such as one that was stopped; an answer may take its time."""
         loop = asyncio.get_running_loop()
-        _, since = next(iter(self._waiting.values()), (None, loop.time()))
-        if loop.time() - since > ANSWER_SECONDS:
+        if self._silent_since is not None and loop.time() - self._silent_since > ANSWER_SECONDS:
             self.close()
-        else:
-            self._watch = loop.call_later(LOOK_SECONDS, self._look)
+            return
+        if self._waiting and self._silent_since is None:
+            self._silent_since = loop.time()
+            self.send(Question(next(self._numbers), ALIVE, "", "", b""))
+        self._watch = loop.call_later(LOOK_SECONDS, self._look)
 
 
 class Answering(Frames[Question]):
@@ -200,6 +205,9 @@ class Answering(Frames[Question]):
             self.close()
 
     def on_message(self, message: Question) -> None:
+        if message.endpoint == ALIVE:
+            self._send_reply(message.number, Reply(204, b""))
+            return
         if self._begin(message, partial(self._send_reply, message.number)):
             return
         task = asyncio.get_running_loop().create_task(self._reply(message))
