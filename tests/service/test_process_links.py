@@ -65,6 +65,13 @@ def test_a_frame_that_is_too_long_ends_the_link(monkeypatch: pytest.MonkeyPatch)
     assert numbers.wire.aborted
 
 
+def test_all_votes_of_a_long_stream_fit_into_a_frame() -> None:
+    """A million of them are 350 MB of JSON lines."""
+    numbers = Numbers()
+    numbers.data_received((350_000_000).to_bytes(4, "big"))
+    assert not numbers.wire.aborted
+
+
 def test_a_few_messages_are_sent_together_and_no_more_than_four() -> None:
     async def sent(count: int) -> list[bytes]:
         numbers = Numbers()

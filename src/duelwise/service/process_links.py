@@ -19,7 +19,7 @@ import msgspec
 from duelwise.errors import StorageFailure
 from duelwise.service.problems import Deliver, Reply, respond
 
-MOST_BYTES = 64_000_000  # of one frame
+MOST_BYTES = 1_000_000_000  # of one frame; all votes of a stream are one answer
 MOST_HELD = 4  # messages of one frame: the other process begins with them while this one reads on
 LARGE = 1_000_000  # bytes: messages that have more together go in frames of their own
 ANSWER_SECONDS = 10.0  # without a word from the other process; then it is taken for dead
