@@ -209,6 +209,15 @@ async def refuse(scope: Scope, _: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
+def test_who_hangs_up_behind_two_requests_is_not_answered(room: Room) -> None:
+    one, wire = room.connect()
+    one.app = refuse
+    one.data_received(HEAD + b"hi" + HEAD + b"ho")
+    one.connection_lost(None)
+    room.answer()
+    assert wire.written == b""
+
+
 def test_who_was_answered_before_the_end_of_the_body_is_not_waited_for_for_ever(room: Room) -> None:
     one, wire = room.connect()
     one.app = refuse

@@ -55,6 +55,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._is_between = True  # whether the parser waits for the first byte of a request
         self._elsewhere: int | None = None  # the other process that has answered the last requests
         self._alike = 0  # how many of them
+        self._running: Any = None  # the exchange that the application is at; `cycle` is the last one read
         self._untaken = 0  # bytes of answers that the client had not read when we last looked,
         self._taken_until = 0.0  # and when it must have read some
 
@@ -71,6 +72,9 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._direct is not None:
             self._direct.give_back()
             self._direct = None
+        if self._running is not None:
+            self._running.disconnected = True
+            self._running.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -197,6 +201,10 @@ class GuardedProtocol(HttpToolsProtocol):
             self.cycle.body, self.cycle.more_body = bytearray(body), False
             self.cycle.message_event.set()
         self._start_asgi_task(self.cycle, cast("Any", self).app)
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def on_body(self, body: bytes) -> None:
         if self._direct is None:
