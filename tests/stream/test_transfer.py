@@ -16,7 +16,15 @@ from duelwise.storage import Store, open_store
 from duelwise.stream import DecisionStream, transfer
 from duelwise.stream.importing import import_duels
 from duelwise.stream.repair import verify
-from duelwise.stream.transfer import backup, derive, export_lines, read_backup, read_lines, restore
+from duelwise.stream.transfer import (
+    backup,
+    derive,
+    derive_columns,
+    export_lines,
+    read_backup,
+    read_lines,
+    restore,
+)
 
 
 def test_a_restored_stream_goes_on_where_it_was(
@@ -190,6 +198,24 @@ def test_a_new_stream_lives_through_an_old_log(
         assert not again.report().rebuild_is_due
         assert [again.ticket(ticket).state for ticket in tickets] == [stream.ticket(t).state for t in tickets]
         vote(again, rng)
+
+
+def test_late_contexts_are_derived_with_the_features_of_their_pairs(
+    stream: DecisionStream, store: Store, rng: Generator
+) -> None:
+    for _ in range(20):
+        duel = stream.ask(candidates(rng))
+        stream.tell(duel.ticket, "skip")
+        stream.observe(duel.ticket, *rng.normal(size=(2, 2)).tolist())
+    old = read_lines(export_lines(store, "meals"))
+    names = {name: name for name in ("way", "stars", "price", "y1", "y0")}
+    derive_columns(store, "turned", old, names)
+    derive_columns(store, "fewer", old, {"stars": "stars", "y1": "y1"})
+    seen = rng.uniform(-1, 1, (1, 5, 3))
+    with DecisionStream.open(store, "turned") as turned, DecisionStream.open(store, "fewer") as fewer:
+        expected = turned._replica.folded.predict(seen[:, :, ::-1])[:, :, ::-1]
+        np.testing.assert_allclose(stream._replica.folded.predict(seen), expected, atol=1e-12)
+        assert fewer._replica.folded.predict(seen[:, :, 1:2]).any()
 
 
 def test_a_derived_stream_with_the_same_features_learns_the_same(

@@ -54,7 +54,9 @@ def derived_events(
             event = _asked_anew(event, folded, features, context)
         elif isinstance(event, Observed | Imputed) and folded.settings.post_dim == 0:
             continue
-        elif isinstance(event, Observed | Imputed):
+        elif isinstance(event, Observed):
+            event = _observed_anew(event, features, context)
+        elif isinstance(event, Imputed):
             event = event._replace(y=np.array(context(event.y), dtype=np.float64))
         elif isinstance(event, Projected) and event.name not in folded.encoder.to_fit:
             continue
@@ -87,6 +89,16 @@ def _asked_anew(asked: Asked, folded: StreamState, features: Change, context: Ch
         offered=None,
         bounds=None if asked.bounds is None else _spread(features(asked.bounds)),
     )
+
+
+def _observed_anew(observed: Observed, features: Change, context: Change) -> Observed:
+    """A context with the features that its stream has; of a late one those of its pair, and what is new."""
+    y = np.array(context(observed.y), dtype=np.float64)
+    if observed.x is None or observed.fresh is None:
+        return observed._replace(y=y)
+    before = np.array(context(np.where(observed.fresh == 1, np.nan, observed.y)), dtype=np.float64)
+    x = np.array(features(observed.x), dtype=np.float64)
+    return observed._replace(y=y, x=x, fresh=(~np.isnan(y) & np.isnan(before)).astype(np.int64))
 
 
 def _items_anew(put: ItemsPut, features: Change, context: Change) -> ItemsPut:
