@@ -218,6 +218,46 @@ def test_late_contexts_are_derived_with_the_features_of_their_pairs(
         assert fewer._replica.folded.predict(seen[:, :, 1:2]).any()
 
 
+def test_what_a_derived_stream_does_not_wait_for_is_left_out(
+    store: Store, clock: Clock, rng: Generator
+) -> None:
+    waiting = replace(SETTINGS, context_ttl_seconds=100.0)
+    with DecisionStream.create(store, "meals", waiting, clock=clock) as stream:
+        parted, imputed, late = (stream.ask(candidates(rng)).ticket for _ in range(3))
+        stream.observe(parted, {"y0": 0.1}, {"y0": 0.4})
+        stream.observe(parted, {"y1": 0.2}, {"y1": 0.3})
+        stream.observe(imputed, {"y0": 0.1}, {"y0": 0.4})
+        clock.now += 200
+        stream.tell(imputed, "right")
+        stream.observe(imputed, {"y1": 0.1}, {"y1": 0.4})
+        stream.expire(0)
+        assert [stream.ticket(ticket).state for ticket in (parted, imputed, late)] == [
+            "expired", "told", "expired",
+        ]  # fmt: skip
+    old = read_lines(export_lines(store, "meals"))
+    derive_columns(store, "first", old, {"price": "price", "y0": "y0"})
+    sum_of_both = replace(waiting, post_dim=1, feature_names=("price", "stars", "way", "sum"), ranges={})
+    derive(store, "sum", sum_of_both, old, context=lambda y: y.sum(axis=1, keepdims=True))
+    for name in ("first", "sum"):
+        assert verify(store, name) == ()
+        with DecisionStream.open(store, name, clock=clock) as derived:
+            assert derived.counts() == stream.counts()
+            assert derived.report().coefficients[0].estimate != 0
+
+
+def test_a_vote_that_expired_without_its_context_counts_where_none_is_waited_for(
+    store: Store, clock: Clock, rng: Generator
+) -> None:
+    endless = replace(SETTINGS, context_ttl_seconds=0.0)
+    with DecisionStream.create(store, "meals", endless, clock=clock) as stream:
+        stream.tell(stream.ask(candidates(rng)).ticket, "left")
+        clock.now += 200
+        assert stream.expire(100) == 1
+    derive_columns(store, "known", read_lines(export_lines(store, "meals")), {"price": "price"})
+    with DecisionStream.open(store, "known", clock=clock) as known:
+        assert known.counts()["told"] == 1
+
+
 def test_a_derived_stream_with_the_same_features_learns_the_same(
     stream: DecisionStream, store: Store, rng: Generator
 ) -> None:

@@ -8,6 +8,8 @@ import numpy as np
 
 from duelwise.stream.events import (
     Asked,
+    Event,
+    Expired,
     Imputed,
     ItemsPut,
     Observed,
@@ -18,6 +20,8 @@ from duelwise.stream.events import (
     Retracted,
     SourcesWeighed,
 )
+from duelwise.stream.ledger import CLOSED, Ledger
+from duelwise.stream.lifecycle import transition
 from duelwise.stream.past_ranges import ranges_of_log
 from duelwise.stream.settings import StreamSettings
 from duelwise.stream.stream_state import StreamState
@@ -54,10 +58,12 @@ def derived_events(
             event = _asked_anew(event, folded, features, context)
         elif isinstance(event, Observed | Imputed) and folded.settings.post_dim == 0:
             continue
+        elif isinstance(event, Observed | Imputed | Expired) and not _can_follow(event, folded.ledger):
+            continue  # all that the new stream waits for had come
         elif isinstance(event, Observed):
             event = _observed_anew(event, features, context)
         elif isinstance(event, Imputed):
-            event = event._replace(y=np.array(context(event.y), dtype=np.float64))
+            event = event._replace(y=folded.inputs.expected_context(0, event.round))
         elif isinstance(event, Projected) and event.name not in folded.encoder.to_fit:
             continue
         elif isinstance(event, ItemsPut):
@@ -99,6 +105,11 @@ def _observed_anew(observed: Observed, features: Change, context: Change) -> Obs
     before = np.array(context(np.where(observed.fresh == 1, np.nan, observed.y)), dtype=np.float64)
     x = np.array(features(observed.x), dtype=np.float64)
     return observed._replace(y=y, x=x, fresh=(~np.isnan(y) & np.isnan(before)).astype(np.int64))
+
+
+def _can_follow(event: Event, ledger: Ledger) -> bool:
+    """Whether the duel still waits for what came next in the old stream."""
+    return transition(ledger.waiting.get(event.round, CLOSED), event) is not None
 
 
 def _items_anew(put: ItemsPut, features: Change, context: Change) -> ItemsPut:
