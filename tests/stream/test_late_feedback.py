@@ -1,5 +1,7 @@
 """Contexts in parts, late, imputed or after a skip; several votes; asks that know of each other."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from living import Clock, candidates
@@ -44,6 +46,20 @@ def test_a_context_comes_in_parts_before_and_after_the_vote(
     assert stream.observe(ticket, right={"y1": -1.0}).state == "told"
     assert stream._replica.folded.learner.votes[0] == 1
     assert_replays(stream, store)
+
+
+@pytest.mark.parametrize(("context_ttl", "state"), [(100.0, "told"), (2000.0, "expired")])
+def test_a_vote_that_waited_longer_than_both_limits_goes_one_way(
+    store: Store, clock: Clock, rng: Generator, context_ttl: float, state: str
+) -> None:
+    settings = replace(SETTINGS, context_ttl_seconds=context_ttl, vote_ttl_seconds=1000.0)
+    with DecisionStream.create(store, "meals", settings, clock=clock) as stream:
+        ticket = stream.ask(candidates(rng)).ticket
+        stream.tell(ticket, "left")
+        clock.now += 3000
+        stream.ask(candidates(rng))
+        assert stream.ticket(ticket).state == state
+        assert_replays(stream, store)
 
 
 def test_a_vote_waits_for_its_context_until_it_is_imputed(

@@ -235,7 +235,8 @@ class Replica:
         clock = self.clock()
         waited = self.settings.context_ttl_seconds
         imputed_to: TicketPlace | None = None
-        if waited > 0 and self.folded.ledger.counts["voted"]:
+        may_impute = 0 < waited < self.settings.vote_ttl_seconds  # else the duel has expired by then
+        if may_impute and self.folded.ledger.counts["voted"]:
             imputed_to = batch.impute(
                 asked_before=self.now() - waited, after=self._imputed_to, limit=SWEEP_MOST
             )

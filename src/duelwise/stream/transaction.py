@@ -63,9 +63,12 @@ class Transaction:
         return found
 
     def sound(self, found: Iterable[TicketRow]) -> list[TicketRow]:
-        """Those whose rows say what the log says; `verify` names the others."""
-        agrees = self.folded.ledger.agrees_with
-        return [ticket for ticket in found if agrees(ticket.round, ticket.state)]
+        """Those whose rows say what the log says; `verify` names the others.
+
+        What this transaction has moved on is not as its row says any more.
+        """
+        agrees, moved = self.folded.ledger.agrees_with, self.moved
+        return [one for one in found if one.round not in moved and agrees(one.round, one.state)]
 
     def check_open(self, ticket: TicketRow, name: str, what: str) -> None:
         """A ticket past its time is closed here and now, whether or not a sweep has come by."""
