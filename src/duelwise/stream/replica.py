@@ -311,11 +311,11 @@ class Replica:
                 self.refresh()
                 if not self.folded.ledger.rebuild_is_due:
                     return  # another process was quicker
-                start, upto = self.folded.ledger.rebuilt_upto, self.folded.seq
+                began, start, upto = self.row, self.folded.ledger.rebuilt_upto, self.folded.seq
             fresh = rebuild(self.settings, self.log, upto=upto)
             self._follow(fresh, self.store.current(self.row.id).head)  # most of it without the lock
             with self.lock:
-                self._swap_in(fresh, start, Rebuilt(upto))
+                self._swap_in(fresh, start, Rebuilt(upto), generation=began.generation)
         except Damaged as damage:
             with self.lock:
                 self._found_damage(damage)
@@ -330,11 +330,13 @@ class Replica:
         finally:
             self._weighing = False
 
-    def _swap_in(self, fresh: StreamState, start: int, rebuilt: Rebuilt) -> None:
+    def _swap_in(self, fresh: StreamState, start: int, rebuilt: Rebuilt, *, generation: int) -> None:
         """Record the rebuild with a snapshot, so that no other process has to fold it again."""
         with self._writing() as writer:
             if self.folded.ledger.rebuilt_upto != start:
                 return  # another process was quicker
+            if self.row.generation != generation:
+                return  # a name was erased meanwhile, or the log repaired: it is folded again
             self._follow(fresh, self.folded.seq)
             at = self.clock()
             seq = writer.append(kind_of(rebuilt), encode(rebuilt), at=at)

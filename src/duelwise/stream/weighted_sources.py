@@ -59,12 +59,12 @@ def weigh_sources(replica: Replica) -> None:
         replica.refresh()
         if not is_due(replica.folded) or replica.read_only is not None:
             return  # another process was quicker
-        upto, before = replica.folded.seq, replica.folded.left_out
+        upto, before, generation = replica.folded.seq, replica.folded.left_out, replica.row.generation
         votes = sum(replica.folded.ledger.wins.values())
     found = judged(replica.settings, replica.log, upto=upto)
     with replica.lock, replica.batch() as batch:
-        if replica.folded.left_out.weighed_at != before.weighed_at:
-            return
+        if replica.folded.left_out.weighed_at != before.weighed_at or replica.row.generation != generation:
+            return  # another process was quicker, or a name was erased meanwhile
         changed = frozenset(found) != replica.folded.left_out.distrusted
         batch.record(SourcesWeighed(found, votes, changed))
     if changed:
