@@ -131,6 +131,23 @@ def test_another_rater_is_never_the_same_vote(stream: DecisionStream, rng: Gener
         stream.ask(candidates(rng), votes_wanted=0)
 
 
+def test_a_source_is_retracted_though_a_duel_with_some_of_its_votes_expired(
+    stream: DecisionStream, store: Store, clock: Clock, rng: Generator
+) -> None:
+    half, whole = stream.ask(candidates(rng), votes_wanted=2).ticket, stream.ask(candidates(rng)).ticket
+    for ticket in (half, whole):
+        stream.tell(ticket, "left", source="ann")
+    clock.now += 10
+    assert stream.expire(5) == 2
+    later = stream.ask(candidates(rng)).ticket
+    stream.tell(later, "left", source="ann")
+    assert stream.retract_source("ann") == 1
+    assert [stream.ticket(ticket).state for ticket in (half, whole, later)] == [
+        "expired", "expired", "retracted",
+    ]  # fmt: skip
+    assert_replays(stream, store)
+
+
 def test_a_source_of_many_votes_is_retracted_everywhere(
     stream: DecisionStream, store: Store, rng: Generator
 ) -> None:

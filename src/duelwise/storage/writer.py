@@ -77,6 +77,7 @@ def _asked_before(states: Sequence[str]) -> CompiledStatement:
     )
 
 
+_WITH_VOTES = (*OPEN_STATES, "told")  # the votes of other tickets count no more
 _OVERDUE, _VOTED = _asked_before(OPEN_STATES), _asked_before(["voted"])
 _AS_TEXT = str.maketrans({"%": "\\%", "_": "\\_", "\\": "\\\\"})  # what LIKE would read otherwise
 _FROM_SOURCE = CompiledStatement(
@@ -84,11 +85,9 @@ _FROM_SOURCE = CompiledStatement(
     .where(
         schema.tickets.c.stream_id == _stream_id,
         schema.tickets.c.round > sa.bindparam("after"),
+        _is_in(_WITH_VOTES),
         sa.or_(
-            sa.and_(
-                schema.tickets.c.source == sa.bindparam("of_source"),
-                schema.tickets.c.state.in_([sa.literal_column("'voted'"), sa.literal_column("'told'")]),
-            ),
+            schema.tickets.c.source == sa.bindparam("of_source"),
             schema.tickets.c.votes.like(sa.bindparam("among"), escape="\\"),
         ),
     )
