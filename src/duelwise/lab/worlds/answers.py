@@ -60,7 +60,7 @@ class Answers:
         check_whole("arms", self.arms, least=2)
 
     def start(self, *, runs: Sequence[int], seed: int) -> RecordedWorld:
-        items, record = _load(self.folder)
+        items, record = _load(self.folder, self.data_digest())
         return RecordedWorld(items, record, runs=tuple(runs), seed=seed, arms=self.arms)
 
     def data_digest(self) -> str:
@@ -73,8 +73,11 @@ def _paths(folder: str) -> list[Path]:
 
 
 @lru_cache(maxsize=1)
-def _load(folder: str) -> tuple[Items, VoteRecord]:
-    """Answers to prompts that were voted on, in the order of the file, and all votes."""
+def _load(folder: str, content: str) -> tuple[Items, VoteRecord]:
+    """Answers to prompts that were voted on, in the order of the file, and all votes.
+
+    They are read anew when the digest of the files is another.
+    """
     votes_file, _, prompts_file, answers_file = _paths(folder)
     with votes_file.open(newline="") as lines:
         votes = list(csv.DictReader(lines))

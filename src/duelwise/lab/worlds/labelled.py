@@ -61,7 +61,8 @@ class Spreadsheet:
             )
 
     def start(self, *, runs: Sequence[int], seed: int) -> World:
-        features, utility = _read(self.path, (*self.before, *self.after), self.utility, self.separator)
+        columns = (*self.before, *self.after)
+        features, utility = _read(self.path, self.data_digest(), columns, self.utility, self.separator)
         items = _items(features, len(self.before), utility)
         return ItemWorld(items, runs=runs, seed=seed, arms=self.arms, votes=VOTE_RULES[self.vote]())
 
@@ -77,8 +78,10 @@ def _items(features: Array, split: int, utility: Array) -> Items:
 
 
 @lru_cache(maxsize=2)
-def _read(path: str, columns: tuple[str, ...], utility: str, separator: str) -> tuple[Array, Array]:
-    """(N, d) standardised columns and (N,) utilities as they stand."""
+def _read(
+    path: str, content: str, columns: tuple[str, ...], utility: str, separator: str
+) -> tuple[Array, Array]:
+    """(N, d) standardised columns and (N,) utilities as they stand, read anew when the digest is another."""
     file = existing(path, what="The table", source="wherever you keep it")
     header, rows = read_table(file.read_text(), separator=separator)
     for name in (*columns, utility):

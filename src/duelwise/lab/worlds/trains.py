@@ -36,7 +36,7 @@ class TrainChoices:
         check_whole("arms", self.arms, least=2)
 
     def start(self, *, runs: Sequence[int], seed: int) -> RecordedWorld:
-        items, record = _load(self.path)
+        items, record = _load(self.path, self.data_digest())
         groups = tuple(group for group in items.groups if len(group) >= self.arms)
         if not groups:
             raise InvalidInput(f"arms is {self.arms}, but nobody was asked about so many journeys. Lower it.")
@@ -48,8 +48,8 @@ class TrainChoices:
 
 
 @lru_cache(maxsize=1)
-def _load(path: str) -> tuple[Items, VoteRecord]:
-    """Every different journey once, and every choice between two."""
+def _load(path: str, content: str) -> tuple[Items, VoteRecord]:
+    """Every different journey once, and every choice between two; read anew when the digest is another."""
     file = existing(path, what="The table of train choices", source=SOURCE)
     header, rows = read_table(gzip.decompress(file.read_bytes()).decode(), separator=",")
     wanted = ["id", *[f"{trait}{side}" for side in (1, 2) for trait in TRAITS]]
