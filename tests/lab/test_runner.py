@@ -17,7 +17,7 @@ from small import PROBLEM, cells, shrunk
 
 from duelwise.errors import DuelwiseError, InvalidInput
 from duelwise.lab.cells.experiment import Cell, Method
-from duelwise.lab.cells.playing import play_cell
+from duelwise.lab.cells.playing import Curve, play_cell
 from duelwise.lab.paper.conduct import Meter, conduct
 from duelwise.lab.paper.protocols import FairProtocol, PaperProtocol
 from duelwise.lab.paper.records import path_of, read_record
@@ -27,6 +27,7 @@ from duelwise.lab.sweep.forecast import Work
 from duelwise.lab.sweep.keys import key
 from duelwise.lab.sweep.runner import Runner
 from duelwise.lab.sweep.store import CurveStore
+from duelwise.lab.worlds.labelled import Spreadsheet
 
 
 def same(one: CurveStore, other: CurveStore, wanted: list[Cell]) -> None:
@@ -66,6 +67,26 @@ def test_a_worker_with_other_code_is_refused(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(DuelwiseError, match="same code and versions everywhere"):
         Runner(store=CurveStore(tmp_path), jobs=1).run(cells()[:1])
     assert Runner(store=CurveStore(tmp_path)).missing(cells()[:1]) == cells()[:1]
+
+
+def test_data_that_changes_while_it_is_played_is_not_kept_as_the_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "meals.csv"
+    table.write_text("price,stars\n1,2\n3,4\n5,6\n")
+    world = Spreadsheet(path=str(table), before=("price",), after=(), utility="stars", arms=2)
+    cell = replace(cells()[0], problem=replace(PROBLEM, world=world))
+
+    def edited_meanwhile(cell: Cell, *, monitors: bool) -> Curve:
+        curve = play_cell(cell, monitors=monitors)
+        table.write_text("price,stars\n1,6\n3,4\n5,2\n")
+        return curve
+
+    monkeypatch.setattr(runner_module, "play_cell", edited_meanwhile)
+    runner = Runner(store=CurveStore(tmp_path), jobs=1)
+    with pytest.raises(DuelwiseError, match="changed the data meanwhile"):
+        runner.run([cell])
+    assert runner.missing([cell]) == [cell]
 
 
 def test_a_scheduler_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

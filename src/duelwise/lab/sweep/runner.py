@@ -115,14 +115,16 @@ def _play(cell: Cell, parent: int | None, monitors: bool) -> tuple[Curve, dict[s
     """A worker's part; with a parent on this machine it ends when that does."""
     if parent is not None:
         end_with(parent)
-    return play_cell(cell, monitors=monitors), provenance(cell)
+    stands_on = provenance(cell)  # data that changes from here on is not what was played
+    return play_cell(cell, monitors=monitors), stands_on
 
 
 def _expect_the_same(stood_on: dict[str, str], here: dict[str, str]) -> None:
     if stood_on != here:
         raise DuelwiseError(
             f"A worker played with {stood_on}, but here it is {here}. "
-            "Expected the same code and versions everywhere: install the same on all machines."
+            "Expected the same code and versions everywhere: install the same on all machines, or, "
+            "if you changed the data meanwhile, run this again."
         )
 
 
