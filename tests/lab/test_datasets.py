@@ -108,11 +108,39 @@ def test_a_users_mistakes_are_named(tmp_path: Path) -> None:
         Spreadsheet(before=("price",), after=(), **told).start(runs=(0,), seed=0)
     with pytest.raises(UnknownName, match="Did you mean 'warmth'"):
         Spreadsheet(before=("id",), after=("warmt",), **told).start(runs=(0,), seed=0)
-    with pytest.raises(InvalidInput, match="none in both lists"):
-        Spreadsheet(before=("id",), after=("id",), **told)
+    for before, after in ((("id",), ("id",)), (("id", "id"), ())):
+        with pytest.raises(InvalidInput, match="none of them twice and none in both lists"):
+            Spreadsheet(before=before, after=after, **told)
+    for separator in ("", ";;", "\n"):
+        with pytest.raises(InvalidInput, match="one character between columns"):
+            Spreadsheet(before=("id",), after=(), **{**told, "separator": separator})
     with pytest.raises(InvalidInput, match="not at"):
         Spreadsheet(path="nowhere.csv", before=("id",), after=(), utility="stars").start(runs=(0,), seed=0)
     with pytest.raises(InvalidInput, match="smallest group holds 12"):
         Spreadsheet(path=str(path), before=("id",), after=(), utility="stars", arms=13, separator=";").start(
             runs=(0,), seed=0
         )
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "holds no rows"),
+        (b"id,stars\n", "holds no rows"),
+        (b"id,stars,caf\xe9\n1,2,3\n", "is no text in UTF-8"),
+        (b"id,stars,id\n1,2,3\n2,3,4\n", "2 columns called 'id'"),
+    ],
+)
+def test_a_file_that_is_no_table_is_named(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "meals.csv"
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput, match=said):
+        Spreadsheet(path=str(path), before=("id",), after=(), utility="stars").start(runs=(0,), seed=0)
+
+
+def test_a_mark_before_the_text_belongs_to_no_column(tmp_path: Path) -> None:
+    """As spreadsheets save "CSV UTF-8"."""
+    path = tmp_path / "meals.csv"
+    path.write_text(TABLE, encoding="utf-8-sig")
+    settings = Spreadsheet(path=str(path), before=("id",), after=(), utility="stars", separator=";")
+    assert settings.start(runs=(0,), seed=0).context_dim == 1

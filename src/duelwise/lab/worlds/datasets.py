@@ -104,9 +104,9 @@ def standardised(numbers: Array) -> Array:
 
 
 def read_table(text: str, *, separator: str) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of a CSV text."""
-    lines = list(csv.reader(io.StringIO(text), delimiter=separator))
-    return lines[0], lines[1:]
+    """Header and rows of a CSV text; both empty where it is."""
+    header, *rows = list(csv.reader(io.StringIO(text), delimiter=separator)) or [[]]
+    return header, rows
 
 
 def as_numbers(rows: list[list[str]], names: list[str]) -> Array:

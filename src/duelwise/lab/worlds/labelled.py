@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
@@ -53,11 +54,15 @@ class Spreadsheet:
     def __post_init__(self) -> None:
         check_whole("arms", self.arms, least=2)
         check_known("vote", self.vote, VOTE_RULES)
-        both = sorted(set(self.before) & set(self.after))
-        if not self.before or both:
+        columns = [*self.before, *self.after]
+        if not self.before or len(set(columns)) < len(columns):
             raise InvalidInput(
                 f"before is {list(self.before)} and after {list(self.after)}. Expected at least one "
-                "column before serving, and none in both lists."
+                "column before serving, none of them twice and none in both lists."
+            )
+        if len(self.separator) != 1 or self.separator in '\r\n"':
+            raise InvalidInput(
+                f"separator is {self.separator!r}. Expected the one character between columns, such as ','."
             )
 
     def start(self, *, runs: Sequence[int], seed: int) -> World:
@@ -83,10 +88,26 @@ def _read(
 ) -> tuple[Array, Array]:
     """(N, d) standardised columns and (N,) utilities as they stand, read anew when the digest is another."""
     file = existing(path, what="The table", source="wherever you keep it")
-    header, rows = read_table(file.read_text(), separator=separator)
+    header, rows = read_table(_text(file), separator=separator)
+    if not rows:
+        raise InvalidInput(
+            f"{path} holds no rows. Expected a line with the columns' names, then one for each row."
+        )
     for name in (*columns, utility):
         check_known(f"column in {path}", name, header)
+        if header.count(name) > 1:
+            raise InvalidInput(
+                f"{path} has {header.count(name)} columns called {name!r}. Expected one: rename them."
+            )
     wanted = [header.index(name) for name in (*columns, utility)]
     chosen = [[row[place] if place < len(row) else "" for place in wanted] for row in rows]
     numbers = as_numbers(chosen, [*columns, utility])
     return standardised(numbers[:, :-1]), numbers[:, -1]
+
+
+def _text(file: Path) -> str:
+    """A file's text; some spreadsheets put a mark before UTF-8."""
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{file} is no text in UTF-8: {error}. Expected one: save it so.") from None
