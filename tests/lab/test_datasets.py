@@ -138,6 +138,13 @@ def test_a_file_that_is_no_table_is_named(tmp_path: Path, content: bytes, said: 
         Spreadsheet(path=str(path), before=("id",), after=(), utility="stars").start(runs=(0,), seed=0)
 
 
+def test_a_constant_column_becomes_zero() -> None:
+    numbers = np.stack([np.full(7, 0.1), np.arange(7.0)], axis=1)  # the mean of seven 0.1 is not 0.1
+    constant, counted = datasets.standardised(numbers).T
+    np.testing.assert_array_equal(constant, 0.0)
+    np.testing.assert_allclose([counted.mean(), counted.std()], [0.0, 1.0], atol=1e-15)
+
+
 def test_a_mark_before_the_text_belongs_to_no_column(tmp_path: Path) -> None:
     """As spreadsheets save "CSV UTF-8"."""
     path = tmp_path / "meals.csv"

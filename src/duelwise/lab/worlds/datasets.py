@@ -99,8 +99,8 @@ def labelled(numbers: Array, classes: list[str], *, names: list[str]) -> Labelle
 
 def standardised(numbers: Array) -> Array:
     """Zero mean and unit variance in each column; a constant column becomes zero."""
-    spread = numbers.std(axis=0)
-    return (numbers - numbers.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    differs = np.ptp(numbers, axis=0) > 0  # rounding alone can give equal numbers a spread
+    return (numbers - numbers.mean(axis=0)) / np.where(differs, numbers.std(axis=0), np.inf)
 
 
 def read_table(text: str, *, separator: str) -> tuple[list[str], list[list[str]]]:
