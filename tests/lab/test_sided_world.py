@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from duelwise.errors import InvalidInput
+from duelwise.lab.worlds.labelled import Labelled
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.lab.worlds.sided import SidedWorld
 from duelwise.stream import DecisionStream, StreamSettings
@@ -32,6 +33,15 @@ def test_the_left_wins_as_often_as_the_link_says() -> None:
     assert inner.vote(0, truth, pairs).mean() == pytest.approx(0.5, abs=0.03)
     with pytest.raises(InvalidInput, match="bias is nan"):
         SidedWorld(inner, bias=float("nan"))
+
+
+def test_whoever_knows_labels_leans_too() -> None:
+    inner = Labelled(name="magic", arms=2).start(runs=range(4000), seed=1)
+    pairs = np.tile(np.array([1, 0]), (inner.runs, 1))
+    truth = inner.reveal(0, inner.contexts(0))
+    alike = truth.utility[:, 0] == truth.utility[:, 1]
+    share = SidedWorld(inner, bias=BIAS).vote(0, truth, pairs)[alike].mean()
+    assert share == pytest.approx(1 / (1 + np.exp(-BIAS)), abs=0.03)
 
 
 def test_a_stream_estimates_the_bias_of_a_world_and_takes_it_out(tmp_path: Path) -> None:

@@ -85,9 +85,9 @@ class ItemWorld(Chainable):
     def vote(self, t: int, truth: Truth, arms: IntArray) -> Array:
         """(R,) by the vote rule."""
         pair = np.take_along_axis(self.rows(t), arms, axis=1)
-        first, second = pair[:, 0], pair[:, 1]
-        lead = self.items.utility[first] - self.items.utility[second]
-        return self._votes.outcomes(first, second, lead, self._chances.at(t))
+        utility = np.take_along_axis(truth.utility, arms, axis=1)  # a world around this one may have moved it
+        lead = utility[:, 0] - utility[:, 1]
+        return self._votes.outcomes(pair[:, 0], pair[:, 1], lead, self._chances.at(t))
 
     def _draw(self, rng: np.random.Generator, rounds: int) -> IntArray:
         """(rounds, K) the same number of draws each round, whatever the group."""

@@ -15,7 +15,8 @@ from duelwise.types import Array, IntArray
 class SidedWorld(Chainable):
     """Another world in which P(a beats b) = g(u_a - u_b + bias), a shown on the left.
 
-    Regret is counted as before: what a candidate is worth does not depend on its side.
+    Regret is counted as before: what a candidate is worth does not depend on its side. Votes that people
+    really gave, in worlds of recorded ones, stay as they were given.
     """
 
     def __init__(self, world: World, *, bias: float) -> None:
