@@ -96,3 +96,22 @@ def test_settling_asks_about_the_pair_in_question_and_not_again_while_it_is_out(
         out.append(z[pair[0]] - z[pair[1]])
     assert len(set(asked)) > 1
     assert posterior(held, 0).votes == 300
+
+
+def test_settling_goes_on_where_the_leader_has_an_equal() -> None:
+    held = belief(runs=1, dim=2)
+    z = np.array([[0.1, 0.1], [0.9, 0.9], [0.7, 0.2], [0.5, 0.9], [0.5, 0.9]])  # the last two lead
+    rng = np.random.default_rng(0)
+    asked: list[frozenset[int]] = []
+    for _ in range(200):
+        first, second = settling_pairs(held, z[None], np.zeros((1, 0, 2)))[0]
+        asked.append(frozenset((int(first), int(second))))
+        dz = z[first] - z[second]
+        won = float(rng.random() < 1 / (1 + np.exp(-dz @ [-4.0, 6.0])))
+        learn(held, np.zeros(1, dtype=np.int64), dz[None], np.array([won]))
+    assert frozenset((3, 4)) not in asked
+    late = {k for pair in asked[100:] for k in pair}
+    assert late >= {1, 2}, "the pairs that tell how far the leaders are ahead were not asked"
+    utility = z @ posterior(held, 0).mean
+    assert utility.argmax() == 3
+    assert utility[3] - utility[1] == pytest.approx(1.6, abs=0.8)

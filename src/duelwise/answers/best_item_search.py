@@ -3,7 +3,7 @@
 The verdict hangs on the leader a and the item b that is hardest to tell from it, in the same posterior
 that `settled` reads. Of all pairs the one is asked that says most about c = z_a - z_b:
 
-    critical pair   argmin  ⟨Θ, c⟩ / √(cᵀPc)                            a among the `top` best, b outside
+    critical pair   argmin  ⟨Θ, c⟩ / √(cᵀPc)                            a of the `top` best, b outside, c ≠ 0
     asked pair      argmax  σ̇(⟨Θ, Δz⟩) (cᵀPΔz)² / (1 + σ̇ ΔzᵀPΔz)        how much a vote lowers cᵀPc
 
 Duels whose vote is out count as if it had come: each shrinks P by what it is expected to say, so that the
@@ -115,10 +115,9 @@ def _critical(value: Array, z: Array, covariance: Array, leaders: IntArray, tied
     for a in leaders:
         spread = widths_from(z, covariance, z[a])
         for b in range(z.shape[0]):
-            if inside[b]:
+            if inside[b] or spread[b] == 0.0:  # equal items: no vote on any pair tells them apart
                 continue
-            width = max(spread[b], 1e-150)
-            hardness = -width if tied else (value[a] - value[b]) / width
+            hardness = -spread[b] if tied else (value[a] - value[b]) / spread[b]
             if hardness < least:
                 least, leader, other = hardness, a, b
     return leader, other
