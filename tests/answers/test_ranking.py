@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -75,7 +77,9 @@ def test_the_verdict_waits_for_evidence_and_foresees_votes() -> None:
 
 def test_equal_items_are_never_settled() -> None:
     z = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
-    assert not settled(known([9.0, 0.0], 0.01), z).settled
+    verdict = settled(known([9.0, 0.0], 0.01), z)
+    assert not verdict.settled
+    assert verdict.votes_needed == verdict.votes_low == verdict.votes_high == math.inf
 
 
 def test_settling_asks_about_the_pair_in_question_and_not_again_while_it_is_out() -> None:

@@ -55,7 +55,6 @@ def settled(answer: Posterior, z: Array, *, level: float = 0.95, top: int = 1, o
     leaders: IntArray = np.argsort(-utility, kind="stable")[:top]
     certainty, growth = _evidence(answer, z, leaders)
     needed = growth + 2.0 * math.log(len(certainty) / (2.0 * (1.0 - level)))
-    # Equal items, z - z' = 0, are told apart by no number of votes.
     done = bool(np.all((certainty > 0) & (certainty**2 >= needed)))
     if done:
         return Settled(level, True, leaders, 0.0, 0.0, 0.0)
@@ -74,7 +73,8 @@ def _evidence(answer: Posterior, z: Array, leaders: IntArray) -> tuple[Array, Ar
         above, variance, before = (np.delete(one, leaders) for one in differences_from(answer, z, z[leader]))
         variance = np.maximum(variance, 1e-300)
         certainty.append(-above / np.sqrt(variance))
-        growth.append(np.log(np.maximum(before, variance) / variance))
+        # Equal items, z - z' = 0, are told apart by no number of votes.
+        growth.append(np.where(before > 0, np.log(np.maximum(before, variance) / variance), np.inf))
     return np.concatenate(certainty), np.concatenate(growth)
 
 
