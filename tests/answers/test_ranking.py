@@ -82,6 +82,16 @@ def test_equal_items_are_never_settled() -> None:
     assert verdict.votes_needed == verdict.votes_low == verdict.votes_high == math.inf
 
 
+def test_equal_items_share_the_chance_to_be_the_best() -> None:
+    z = np.array([[0.3, 1.0], [0.9, 1.0], [0.3, 1.0], [0.3, -1.0]])
+    apart = rank(known([0.0, 5.0], 0.1), z)
+    chances = dict(zip(apart.position.tolist(), apart.probability_best.tolist(), strict=True))
+    assert chances[0] == chances[2]
+    assert sum(chances.values()) == pytest.approx(1.0)
+    held = rank(known([0.0, 5.0], 0.1), z, adjust=[0])  # the first three are alike in all else
+    assert held.probability_best == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0.0])
+
+
 def test_settling_asks_about_the_pair_in_question_and_not_again_while_it_is_out() -> None:
     held = belief(runs=1, dim=6)
     z = np.eye(6)

@@ -112,7 +112,7 @@ def _rank_ranges(
 def _probability_best(
     answer: Posterior, z: Array, order: IntArray, upper: Array, rank_low: IntArray, seed: int
 ) -> Array:
-    """The share of draws of Θ in which an item is best, among those that can be."""
+    """The share of draws of Θ in which an item is best, among those that can be; equal items share theirs."""
     chance = np.zeros(len(order))
     contenders = np.flatnonzero(rank_low == 1)
     if len(contenders) > CONTENDERS:
@@ -120,9 +120,12 @@ def _probability_best(
     values, vectors = np.linalg.eigh(answer.covariance)
     noise = generator(seed, "answers/best", 0).standard_normal((DRAWS, len(values)))
     theta = answer.mean + (noise * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    rows = z[order[contenders]]
-    wins = np.bincount((theta @ (rows - rows[0]).T).argmax(axis=1), minlength=len(contenders))
-    chance[contenders] = wins / DRAWS
+    counts = np.diagonal(answer.covariance) > 0  # what is held equal tells no items apart
+    rows, which, times = np.unique(
+        z[order[contenders]] * counts, axis=0, return_inverse=True, return_counts=True
+    )
+    wins = np.bincount((theta @ (rows - rows[0]).T).argmax(axis=1), minlength=len(rows))
+    chance[contenders] = (wins / times)[which] / DRAWS
     return chance
 
 
