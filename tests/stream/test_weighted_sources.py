@@ -18,6 +18,7 @@ from duelwise.stream.erasing import erase_source
 from duelwise.stream.evaluating import evaluate
 from duelwise.stream.events import SourcesWeighed
 from duelwise.stream.folding import fold
+from duelwise.stream.stressing import stress
 from duelwise.stream.transfer import backup, derive, read_backup, restore
 from duelwise.stream.weighted_sources import next_judgement
 
@@ -144,3 +145,15 @@ def test_nobody_is_distrusted_where_votes_cannot_tell() -> None:
     assert np.flatnonzero(distrusted(dz, coins, source, 20)).tolist() == [0, 1, 2]
     assert distrusted(dz[:0], clear[:0], source[:0], 0).tolist() == []
     assert not distrusted(dz, lied, np.full(400, -1), 0).any()
+
+
+@pytest.mark.parametrize("attack", ["random", "strategic", "source"])
+def test_lies_are_among_the_votes_that_count(stream: DecisionStream, attack: str) -> None:
+    count = len(stream.votes())
+    log, upto = stream.replica.log, stream.replica.folded.seq
+    found = stress(SETTINGS, log, upto=upto, attack=attack, lies=[0.1, 1.0])
+    assert found.votes == count < 150
+    assert max(line.turned for line in found.lines) <= count
+    everything = stress(SETTINGS, log, upto=upto, attack="random", lies=[1.0]).lines[1]
+    assert everything.turned == count
+    assert everything.cosine == pytest.approx(-1, abs=0.02)  # no vote of a liar was turned in their place

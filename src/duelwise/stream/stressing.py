@@ -104,17 +104,19 @@ def _target(
     settings: StreamSettings, old: Sequence[Recorded], items: _Items, seed: int
 ) -> tuple[Target, list[int]]:
     """What the attack knows, and the events of the votes that count."""
-    walked = walk(settings, RecordedLog(derived_events(StreamState(settings), old)), {})
-    if not len(walked.outcome):
-        raise InvalidInput("The log holds no vote that counts. Expected some: let people vote first.")
     leaving_out = left_out([one for one in old if kind_of(one.event) in REWRITING])
     counted = [
         one.seq
         for one in old
         if isinstance(one.event, Told) and not leaving_out.leaves_out(one.event, one.seq)
     ]
-    dz, raw = walked.z[:, 0] - walked.z[:, 1], _end(settings, old, items).raw
-    return Target(dz, walked.outcome, walked.source, raw, seed), counted
+    if not counted:
+        raise InvalidInput("The log holds no vote that counts. Expected some: let people vote first.")
+    walked = walk(settings, RecordedLog(derived_events(StreamState(settings), old)), {})
+    # Those whom the stream distrusts are foreseen too, and do not count.
+    rows = [k for k, source in enumerate(walked.source) if source not in leaving_out.distrusted]
+    dz, raw = walked.z[rows, 0] - walked.z[rows, 1], _end(settings, old, items).raw
+    return Target(dz, walked.outcome[rows], [walked.source[k] for k in rows], raw, seed), counted
 
 
 def _end(settings: StreamSettings, old: Sequence[Recorded], items: _Items) -> _End:
