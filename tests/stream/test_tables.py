@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from duelwise.answers.influence import leaders_without
 from duelwise.errors import UnknownName
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.audit_page import audit_page
@@ -26,6 +27,7 @@ from duelwise.stream.tables import (
     written,
 )
 from duelwise.stream.text_files import unquoted
+from duelwise.types import Array, IntArray
 
 HOSTILE = "=SUM(A1)<script>"
 
@@ -143,6 +145,28 @@ def test_an_audit_finds_who_sees_otherwise(stream: DecisionStream) -> None:
     page = audit_page("shop", found)
     assert "<script>SUM" not in page
     assert "=SUM(A1)&lt;script&gt;" in page
+
+
+def test_an_audit_asks_who_would_lead_without_a_group_only_for_those_it_shows(
+    stream: DecisionStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step for each of 100,000 people who voted once would take minutes."""
+    for n in range(150):
+        duel = stream.ask()
+        likes = HOSTILE if n < 40 else "plain"
+        source = f"person {n}" if n < 40 else "everybody"
+        stream.tell(duel.ticket, "left" if duel.left.id == likes else "right", source=source)
+    asked: list[int] = []
+
+    def counted(dz: Array, outcome: Array, source: IntArray, sources: int, *rest: Array) -> IntArray:
+        asked.append(sources)
+        return leaders_without(dz, outcome, source, sources, *rest)
+
+    monkeypatch.setattr("duelwise.stream.auditing.leaders_without", counted)
+    found = stream.audit()
+    assert {one.group: one.leader_without for one in found.groups} == {"everybody": HOSTILE}
+    assert found.leader == "plain"
+    assert asked == [1]
 
 
 @pytest.mark.parametrize("usual", [1.0, 0.2])

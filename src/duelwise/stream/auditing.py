@@ -116,13 +116,17 @@ def _groups(
     largest = [
         g for g in np.argsort(-counts, kind="stable")[:MOST_GROUPS].tolist() if counts[g] >= LEAST_IN_GROUP
     ]
+    place = np.full(len(names) + 1, -1, dtype=np.int64)  # the last stands for votes without a source
+    place[largest] = np.arange(len(largest))
     leaders = (
-        leaders_without(votes.dz, votes.outcome, number, len(names), prior_variance, items) if ids else None
+        leaders_without(votes.dz, votes.outcome, place[number], len(largest), prior_variance, items)
+        if ids
+        else None
     )
     theta, _ = fit(votes.dz, votes.outcome, np.ones(len(votes)), prior_variance)
     margin = votes.dz @ theta
     found: list[GroupCheck] = []
-    for g in largest:
+    for k, g in enumerate(largest):
         check = minority(number == g, votes.weight, margin, votes.outcome)
-        found.append(GroupCheck(names[g], check, None if leaders is None else ids[int(leaders[g])]))
+        found.append(GroupCheck(names[g], check, None if leaders is None else ids[int(leaders[k])]))
     return tuple(found)
