@@ -11,6 +11,7 @@ import pytest
 from duelwise.errors import InvalidInput, UnknownItem, UnknownName
 from duelwise.storage import open_store
 from duelwise.stream import DecisionStream, FromCatalogue, StreamSettings
+from duelwise.stream.items import CHUNK
 from duelwise.stream.transfer import backup, read_backup, restore
 
 NAMES = ("price", "stars")
@@ -118,6 +119,16 @@ def test_items_are_put_changed_and_refused(stream: DecisionStream) -> None:
         stream.ask(FromCatalogue(group="absent"))
     with pytest.raises(UnknownName, match="colour"):
         stream.rank(adjust=["colour"])
+
+
+def test_items_of_many_events_are_checked_as_one_list(stream: DecisionStream) -> None:
+    many = [{"id": f"new {k}", "features": [k / 5000, 0.0]} for k in range(CHUNK + 5)]
+    with pytest.raises(InvalidInput, match="share the id 'new 1'"):
+        stream.put_items([*many, {"id": "new 1", "features": [1, 1]}])
+    with pytest.raises(InvalidInput, match=f"Item {len(many)} has the id None"):
+        stream.put_items([*many, {"features": [1, 1]}])
+    assert "new 1" not in stream.catalogue
+    assert stream.put_items(many) == (len(many), 0, 0)
 
 
 def test_ask_takes_ids_and_groups(stream: DecisionStream) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from duelwise.stream.candidates import check_name
 from duelwise.stream.catalogue import check_ids
 from duelwise.stream.events import ItemsPut, ItemsWithdrawn, SourceHeld, SourceReleased
-from duelwise.stream.items import Put, Record, chunks, features_by_id, news, read_items, records_of
+from duelwise.stream.items import Put, Record, features_by_id, news, read_items, records_of
 from duelwise.stream.projections import FITTED_TO
 from duelwise.stream.replica import Replica
 
@@ -36,7 +36,7 @@ def _checked(replica: Replica, records: Sequence[Record]) -> list[ItemsPut]:
         fitted = encoder
         for fit in fits:
             fitted = fitted.fitted(fit)
-        checked = [read_items(some, settings, fitted) for some in chunks(records)]
+        checked = read_items(records, settings, fitted)
         if not fits:
             return checked
         with replica.lock, replica.batch() as batch:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -36,12 +36,19 @@ class Put(NamedTuple):
     same: int
 
 
-def read_items(records: Sequence[Record], settings: StreamSettings, encoder: Encoder) -> ItemsPut:
-    """Check records {"id", "features", "group"?, "post"?, "content"?} and turn them into columns."""
+def read_items(records: Sequence[Record], settings: StreamSettings, encoder: Encoder) -> list[ItemsPut]:
+    """Check records {"id", "features", "group"?, "post"?, "content"?} and turn them into events."""
     ids = [_id(record, number) for number, record in enumerate(records)]
     if len(set(ids)) != len(ids):
-        twice = next(id for id in ids if ids.count(id) > 1)
+        twice = next(id for id, times in Counter(ids).items() if times > 1)
         raise InvalidInput(f"Two of the items share the id {twice!r}; give every item its own.")
+    return [
+        _event(records[start : start + CHUNK], ids[start : start + CHUNK], settings, encoder)
+        for start in range(0, len(records), CHUNK)
+    ]
+
+
+def _event(records: Sequence[Record], ids: list[str], settings: StreamSettings, encoder: Encoder) -> ItemsPut:
     x = read_rows(
         [record.get("features") for record in records],
         settings.context_names,
@@ -91,13 +98,6 @@ def news(put: ItemsPut, catalogue: Catalogue) -> tuple[ItemsPut | None, Put]:
         [put.ids[row] for row in kept], put.x[kept], None if put.y is None else put.y[kept],
         some(put.known), some(put.groups), some(put.contents),
     ), counts  # fmt: skip
-
-
-def chunks(records: Iterable[Record]) -> Iterator[list[Record]]:
-    """Records in as many as go into one event."""
-    rest = iter(records)
-    while chunk := list(islice(rest, CHUNK)):
-        yield chunk
 
 
 def records_of(items: object, settings: StreamSettings) -> list[Record]:
