@@ -168,6 +168,18 @@ def test_categories_become_indicators_and_vectors_are_projected(tmp_path: Path) 
         StreamSettings(context_dim=2, encodings=encodings)
 
 
+@pytest.mark.parametrize("suffix", ["csv", "frame"])
+def test_levels_in_tables_may_look_like_numbers(tmp_path: Path, suffix: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"id": ["a", "b"], "x0": [0.5, 0.25], "size": [38, 40]})
+    path = tmp_path / "shoes.csv"
+    frame.to_csv(path, index=False)
+    settings = StreamSettings(context_dim=3, encodings={"size": ["38", "40"]})
+    with DecisionStream.create(f"sqlite:///{tmp_path}/s.db", "shoes", settings) as shoes:
+        assert shoes.put_items(path if suffix == "csv" else frame).added == 2
+        assert shoes.catalogue.item("b").x.tolist() == [0.25, 0, 1]
+
+
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet", "frame"])
 def test_items_are_read_from_tables(stream: DecisionStream, tmp_path: Path, suffix: str) -> None:
     pandas = pytest.importorskip("pandas")

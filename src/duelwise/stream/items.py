@@ -156,7 +156,9 @@ def _from_rows(rows: Sequence[Record], settings: StreamSettings) -> list[Record]
         records.append(
             {
                 "id": str(row.get("id", "" if "id" in given else number)),
-                "features": {name: _number(row[name]) for name in raw if name in row},
+                "features": {
+                    name: _feature(row[name], settings.encodings.get(name)) for name in raw if name in row
+                },
                 "group": row.get("group"),
                 "content": row.get("content"),
                 "post": post or None,
@@ -168,6 +170,11 @@ def _from_rows(rows: Sequence[Record], settings: StreamSettings) -> list[Record]
 def _is_empty(cell: object) -> bool:
     """As tables have it where nothing is: a frame has NaN."""
     return cell is None or cell == "" or (isinstance(cell, float) and math.isnan(cell))
+
+
+def _feature(cell: object, rule: JSON) -> object:
+    """A cell as the feature's rule takes it: levels are text, though they may look like numbers."""
+    return str(cell) if isinstance(rule, list) else _number(cell)
 
 
 def _number(value: object) -> object:
