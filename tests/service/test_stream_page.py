@@ -9,7 +9,9 @@ from typing import Any, cast
 import httpx
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from duelwise.cli import app
 from duelwise.service import stream_page
 from duelwise.service.pages import duration
 from duelwise.stream.vote_table import VoteTable
@@ -39,6 +41,25 @@ def test_the_page_shows_the_board_and_escapes_names(http: httpx.Client, shop: st
     assert HOSTILE not in page.text.replace("\\u003c", "<script-free>")
     assert "held equal" in http.get(f"{shop}?adjust=%3Cb%3Esize").text
     assert f'href="{shop}"' in http.get("/").text
+
+
+def test_of_several_leaders_none_is_called_the_best(http: httpx.Client, store_url: str) -> None:
+    http.post("/v1/streams", json={"name": "three", "context_dim": 1, "goal": "settle", "top": 2})
+    items = [{"id": name, "features": [size]} for name, size in (("big", 1), ("large", 0.9), ("small", 0))]
+    http.put("/v1/streams/three/items", json={"items": items})
+
+    def words() -> str:
+        return " ".join(http.get("/streams/three").text.split())
+
+    assert "<strong>big, large</strong> lead and are not settled" in words()
+    for _ in range(40):
+        duel = http.post("/v1/streams/three/ask", json={}).json()
+        size = {item["id"]: item["features"][0] for item in items}
+        winner = "left" if size[duel["left"]["id"]] > size[duel["right"]["id"]] else "right"
+        http.post(f"/v1/streams/three/tickets/{duel['ticket']}/tell", json={"winner": winner})
+    assert "<strong>big, large</strong> are settled as the 2 best at level 95 %." in words()
+    told = CliRunner().invoke(app, ["rank", "three", "--store", store_url]).stdout
+    assert told.endswith("big, large are settled as the 2 best at level 95%.\n")
 
 
 def test_an_empty_stream_and_an_unknown_one(http: httpx.Client) -> None:

@@ -56,15 +56,18 @@ def rank(
             "utility; it is taken out."
         )
     verdict = found.settled
+    several = len(verdict.leaders) > 1
+    leaders = ", ".join(verdict.leaders)
     if verdict.settled:
-        typer.echo(f"{verdict.leader} is settled as the best at level {verdict.level:.0%}.")
+        best = f"are settled as the {len(verdict.leaders)} best" if several else "is settled as the best"
+        typer.echo(f"{leaders} {best} at level {verdict.level:.0%}.")
     elif verdict.votes_needed is None:
         typer.echo("Nothing is settled, and how many votes that takes cannot be foreseen yet.")
     else:
         high = "many" if verdict.votes_high is None else str(verdict.votes_high)
         typer.echo(
-            f"{verdict.leader} leads and is not settled: about {verdict.votes_needed} more votes are needed "
-            f"({verdict.votes_low} to {high})."
+            f"{leaders} {'lead and are' if several else 'leads and is'} not settled: about "
+            f"{verdict.votes_needed} more votes are needed ({verdict.votes_low} to {high})."
         )
 
 
