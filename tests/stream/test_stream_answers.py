@@ -11,6 +11,8 @@ import pytest
 from duelwise.errors import InvalidInput, UnknownItem, UnknownName
 from duelwise.storage import open_store
 from duelwise.stream import DecisionStream, FromCatalogue, StreamSettings
+from duelwise.stream.gold import read_gold
+from duelwise.stream.importing import import_duels
 from duelwise.stream.items import CHUNK
 from duelwise.stream.transfer import backup, read_backup, restore
 
@@ -166,6 +168,58 @@ def test_categories_become_indicators_and_vectors_are_projected(tmp_path: Path) 
             coded.put_items([{"id": "d", "features": {"x0": 1, "model": "a", "text": vector[:9]}}])
     with pytest.raises(InvalidInput, match="context_dim"):
         StreamSettings(context_dim=2, encodings=encodings)
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("i.csv", "id,price,stars,content\na,1,2," + "x" * 200_000 + "\n", r"i\.csv is no CSV.*limit"),
+        ("i.csv", "id,price,price,stars\na,1,2,3\n", "two columns of one name"),
+        ("i.csv", "id,price,stars\na,1,2\nb,1,2,3\n", r"i\.csv, line 3 has more cells"),
+        ("i.jsonl", DEEP, "Line 1 is no JSON"),
+        (
+            "i.jsonl",
+            '{"id": "a", "features": [1, 2], "content": "\\ud800"}',
+            "content of item 'a' is no JSON",
+        ),
+        ("i.parquet", "PAR1", r"i\.parquet is no Parquet"),
+    ],
+)
+def test_a_file_of_items_that_is_none_is_refused(
+    stream: DecisionStream, tmp_path: Path, name: str, text: str, says: str
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInput, match=says):
+        stream.put_items(tmp_path / name)
+    assert len(stream.catalogue) == 8
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "v.csv",
+            "left.price,left.stars,right.price,right.stars,winner,source\n1,2,3,4,left," + "x" * 200_000,
+        ),
+        ("v.jsonl", '{"left": [1, 1' + "0" * 5000 + '], "right": [1, 2], "winner": "left"}'),
+    ],
+)
+def test_a_file_of_votes_that_is_none_is_refused(
+    stream: DecisionStream, tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInput, match=name):
+        import_duels(stream, tmp_path / name)
+
+
+@pytest.mark.parametrize(("name", "text"), [("g.csv", "better,worse\na," + "x" * 200_000), ("g.jsonl", DEEP)])
+def test_a_file_of_gold_pairs_that_is_none_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInput, match=name):
+        read_gold(tmp_path / name)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "frame"])

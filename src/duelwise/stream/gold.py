@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from duelwise.errors import InvalidInput
-from duelwise.stream.text_files import opened_text, plain_row
+from duelwise.stream.text_files import csv_rows, opened_text
 from duelwise.stream.vote_table import VoteTable
 from duelwise.types import Array, BoolArray
 
@@ -34,11 +33,12 @@ def read_gold(path: Path) -> list[Gold]:
     """Gold pairs from a .csv with the columns better and worse, or a .jsonl of such objects."""
     if path.suffix not in (".csv", ".jsonl", ".ndjson"):
         raise InvalidInput(f"{path.name} ends in {path.suffix!r}; expected .csv or .jsonl.")
-    with opened_text(path) as file:
-        lines = list(file)
-    rows: Iterable[Mapping[str, object]] = map(plain_row, csv.DictReader(lines))
-    if path.suffix != ".csv":
-        rows = [_object(line, path.name) for line in lines if line.strip()]
+    rows: Iterable[Mapping[str, object]]
+    if path.suffix == ".csv":
+        rows = [row for _, row in csv_rows(path)]
+    else:
+        with opened_text(path) as file:
+            rows = [_object(line, path.name) for line in file if line.strip()]
     found: list[Gold] = []
     for number, row in enumerate(rows, start=1):
         better, worse = row.get("better"), row.get("worse")
@@ -54,7 +54,7 @@ def read_gold(path: Path) -> list[Gold]:
 def _object(line: str, file: str) -> Mapping[str, object]:
     try:
         value = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{file} holds {line!r:.80}, which is no JSON: {error}.") from error
     return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
 

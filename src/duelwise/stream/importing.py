@@ -8,7 +8,6 @@ serving too, then `winner` and, if you like, `source` and `event_id`.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
@@ -22,10 +21,9 @@ from duelwise.stream.decision_stream import DecisionStream
 from duelwise.stream.lifecycle import WINNERS
 from duelwise.stream.operations import Import
 from duelwise.stream.settings import StreamSettings
-from duelwise.stream.text_files import opened_text, plain_row
+from duelwise.stream.text_files import csv_rows, opened_text
 
 AT_ONCE = 200  # duels in one transaction
-_TEXTS = ("winner", "source", "event_id")
 
 
 def import_duels(
@@ -72,7 +70,7 @@ def _from_jsonl(path: Path) -> Iterator[tuple[int, Import]]:
                 if not isinstance(record, dict):
                     raise TypeError("it is another kind of JSON")
                 yield number, Import(**cast("dict[str, Any]", record))
-            except (json.JSONDecodeError, TypeError, RecursionError) as error:
+            except (ValueError, TypeError, RecursionError) as error:
                 raise InvalidInput(
                     f"{path.name}, line {number} is no duel: {error}. Expected an object with "
                     f"{', '.join(Import._fields)}."
@@ -80,20 +78,9 @@ def _from_jsonl(path: Path) -> Iterator[tuple[int, Import]]:
 
 
 def _from_csv(path: Path, settings: StreamSettings) -> Iterator[tuple[int, Import]]:
-    with opened_text(path) as file:
-        reader = csv.DictReader(file)
-        needed = [f"{side}.{name}" for side in ("left", "right") for name in settings.feature_names]
-        missing = [name for name in [*needed, "winner"] if name not in (reader.fieldnames or ())]
-        if missing:
-            raise InvalidInput(
-                f"{path.name} lacks the column {missing[0]!r}; expected {', '.join([*needed, *_TEXTS])}."
-            )
-        if len(set(reader.fieldnames or ())) != len(reader.fieldnames or ()):
-            raise InvalidInput(f"{path.name} has two columns of one name; names must differ.")
-        for row in map(plain_row, reader):
-            if None in row:
-                raise InvalidInput(f"{path.name}, line {reader.line_num} has more cells than the first line.")
-            yield reader.line_num, _duel(row, settings, f"{path.name}, line {reader.line_num}")
+    features = [f"{side}.{name}" for side in ("left", "right") for name in settings.feature_names]
+    for number, row in csv_rows(path, needed=[*features, "winner"], optional=("source", "event_id")):
+        yield number, _duel(row, settings, f"{path.name}, line {number}")
 
 
 def _duel(row: Mapping[str, str | None], settings: StreamSettings, where: str) -> Import:

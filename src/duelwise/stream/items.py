@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections import Counter
@@ -19,7 +18,7 @@ from duelwise.stream.catalogue import Catalogue
 from duelwise.stream.encoding import Encoder
 from duelwise.stream.events import ItemsPut
 from duelwise.stream.settings import StreamSettings
-from duelwise.stream.text_files import opened_text, plain_row
+from duelwise.stream.text_files import csv_rows, opened_text
 
 CHUNK = 2000  # items in one event
 LONGEST_CONTENT = 100_000  # characters of an item's content as JSON
@@ -116,8 +115,7 @@ def records_of(items: object, settings: StreamSettings) -> list[Record]:
 
 def _from_file(path: Path, settings: StreamSettings) -> list[Record]:
     if path.suffix == ".csv":
-        with opened_text(path) as file:
-            return _from_rows(list(map(plain_row, csv.DictReader(file))), settings)
+        return _from_rows([row for _, row in csv_rows(path)], settings)
     if path.suffix in (".jsonl", ".ndjson"):
         with opened_text(path) as file:
             return [_line(text, number) for number, text in enumerate(file, start=1) if text.strip()]
@@ -125,14 +123,18 @@ def _from_file(path: Path, settings: StreamSettings) -> list[Record]:
         require("pyarrow", extra="tables", purpose="Reading Parquet")
         import pyarrow.parquet as parquet
 
-        return _from_rows(parquet.read_table(path).to_pylist(), settings)
+        try:
+            table = parquet.read_table(path)
+        except ValueError as error:
+            raise InvalidInput(f"{path.name} is no Parquet: {error}.") from error
+        return _from_rows(table.to_pylist(), settings)
     raise InvalidInput(f"{path.name} ends in {path.suffix!r}; expected .csv, .jsonl or .parquet.")
 
 
 def _line(text: str, number: int) -> Record:
     try:
         record = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"Line {number} is no JSON: {error}. Expected an item a line.") from error
     if not isinstance(record, dict):
         raise InvalidInput(f"Line {number} is no item; expected an object with id and features.")
@@ -215,7 +217,8 @@ def _content(record: Record, id: str) -> JSON:
         return None
     try:
         length = len(json.dumps(content, allow_nan=False))
-    except (TypeError, ValueError) as error:
+        json.dumps(content, ensure_ascii=False).encode()  # half a character is in no UTF-8
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"The content of item {id!r} is no JSON: {error}.") from error
     if length > LONGEST_CONTENT:
         raise InvalidInput(

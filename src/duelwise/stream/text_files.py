@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+import csv
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -22,6 +23,28 @@ def opened_text(path: Path) -> Generator[TextIO]:
             raise InvalidInput(
                 f"{path.name} is not in UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8."
             ) from error
+        except csv.Error as error:
+            raise InvalidInput(f"{path.name} is no CSV: {error}. Expected a table, a row a line.") from error
+
+
+def csv_rows(
+    path: Path, *, needed: Sequence[str] = (), optional: Sequence[str] = ()
+) -> Iterator[tuple[int, dict[str, str | None]]]:
+    """The rows of a CSV file with their line numbers, by the names of the columns."""
+    with opened_text(path) as file:
+        reader = csv.DictReader(file)
+        names = reader.fieldnames or ()
+        missing = [name for name in needed if name not in names]
+        if missing:
+            raise InvalidInput(
+                f"{path.name} lacks the column {missing[0]!r}; expected {', '.join([*needed, *optional])}."
+            )
+        if len(set(names)) != len(names):
+            raise InvalidInput(f"{path.name} has two columns of one name; names must differ.")
+        for row in map(plain_row, reader):
+            if None in row:
+                raise InvalidInput(f"{path.name}, line {reader.line_num} has more cells than the first line.")
+            yield reader.line_num, row
 
 
 def quoted(text: str) -> str:
