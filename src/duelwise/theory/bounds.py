@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from duelwise.errors import InvalidInput
+from duelwise.lab.play.checks import LARGEST, check_number, check_whole
 from duelwise.learning import radii
 from duelwise.types import Array
 
@@ -50,6 +52,18 @@ class Sizes:
     confidence: float = 0.05  # δ
     learning_rate: float = 0.5  # a: φ̂'s error falls like t^-a
     learning_constant: float = 0.0  # C_0
+
+    def __post_init__(self) -> None:
+        check_whole("context_dim", self.context_dim, least=1, most=LARGEST)
+        check_whole("post_dim", self.post_dim, least=0, most=LARGEST)
+        check_whole("horizon", self.horizon, least=1, most=LARGEST)
+        for name in ("corruption_budget", "delay_budget", "mean_delay", "norm_bound", "curvature"):
+            check_number(name, getattr(self, name), least=0.0)
+        if self.curvature == 0.0:
+            raise InvalidInput(
+                "curvature is 0. Expected more: where utilities are far apart the link is flat, and nothing "
+                "is promised. Give a smaller norm_bound, or features in larger units."
+            )
 
     @property
     def dim(self) -> int:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from duelwise.lab.play.checks import check_number
 from duelwise.types import Array
 
 
@@ -22,5 +23,7 @@ def logistic_slope(margin: Array) -> Array:
 
 def least_slope(norm_bound: float, feature_bound: float = 1.0) -> float:
     """κ = ġ(ML): the least slope of the logistic link while ‖Θ‖ ≤ M and ‖Δz‖ ≤ L."""
+    check_number("norm_bound", norm_bound, least=0.0)
+    check_number("feature_bound", feature_bound, least=0.0)
     tail = math.exp(-norm_bound * feature_bound)
     return tail / (1.0 + tail) ** 2

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from duelwise.lab.play.checks import LARGEST, check_number, check_whole
 from duelwise.lab.report.results import Results
 from duelwise.lab.report.style import name_of
 from duelwise.lab.worlds.datasets import DATASETS, load
@@ -59,6 +60,12 @@ class Budgets:
     corruption_budget: float = 25.0
     delay_budget: float = 10_000.0
     mean_delay: float = 100.0
+
+    def __post_init__(self) -> None:
+        check_whole("dim", self.dim, least=1, most=LARGEST)
+        check_whole("horizon", self.horizon, least=1, most=LARGEST)
+        for name in ("corruption_budget", "delay_budget", "mean_delay"):
+            check_number(name, getattr(self, name), least=0.0)
 
     @property
     def window_share(self) -> float:
