@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from duelwise.cli.app import app
+from duelwise.cli.given import given_options, option
 from duelwise.cli.serve import DEFAULT_STORE, StoreOption, opened
 from duelwise.errors import InvalidInput, require
 from duelwise.theory.advice import Advice
@@ -26,10 +27,11 @@ MeanDelay = Annotated[float, typer.Option(help="μ: the mean delay, in rounds.")
 
 @app.command()
 def advise(
+    context: typer.Context,
     dim: Dim = 10, post_dim: PostDim = 0, rounds: Rounds = 2000, lies: Lies = 0.0,
     delay_budget: DelayBudget = 0.0, mean_delay: MeanDelay = 0.0,
     norm_bound: Annotated[float, typer.Option(help="M: how far utilities may be apart.")] = 1.0,
-    curvature: Annotated[float | None, typer.Option(help="κ; by default ġ(M).")] = None,
+    curvature: Annotated[float | None, typer.Option(help="κ; by default ġ(ML).")] = None,
     feature_bound: Annotated[float, typer.Option(help="L: the longest difference of two candidates.")] = 1.0,
     stream: Annotated[
         str | None, typer.Option(help="Take sizes and delays from the log of this stream.")
@@ -38,16 +40,13 @@ def advise(
 ) -> None:  # fmt: skip
     """Say which α and c follow from your budgets, what regret to expect and which assumption does not fit."""
     if stream is not None:
+        _refuse_beside_a_stream(given_options(context))
         sizes, feature_bound = _of_stream(stream, store, lies=lies, norm_bound=norm_bound)
     else:
-        if dim < 1 or post_dim < 0 or rounds < 1:
-            raise InvalidInput(
-                f"dim is {dim}, post_dim {post_dim}, rounds {rounds}. Expected at least 1, 0 and 1."
-            )
         sizes = Sizes(
             context_dim=dim, post_dim=post_dim, horizon=rounds, corruption_budget=lies,
             delay_budget=delay_budget, mean_delay=mean_delay, norm_bound=norm_bound,
-            curvature=least_slope(norm_bound) if curvature is None else curvature,
+            curvature=least_slope(norm_bound, feature_bound) if curvature is None else curvature,
         )  # fmt: skip
     console, told = Console(), advise_for(sizes, feature_bound=feature_bound)
     console.print(_table(sizes, told))
@@ -78,6 +77,16 @@ def bounds(
     Console().print(table)
 
 
+def _refuse_beside_a_stream(given: dict[str, object]) -> None:
+    """The log says all but the lies and M."""
+    for name, value in given.items():
+        if name not in ("stream", "store", "lies", "norm_bound"):
+            raise InvalidInput(
+                f"{option(name)} is {value}, but --stream takes that from the log. Expected --lies, "
+                "--norm-bound or --store with it: leave it out, or leave out --stream."
+            )
+
+
 def _of_stream(name: str, store: str, *, lies: float, norm_bound: float) -> tuple[Sizes, float]:
     from duelwise.stream.logs import StoredLog
     from duelwise.stream.settings import StreamSettings
@@ -87,7 +96,10 @@ def _of_stream(name: str, store: str, *, lies: float, norm_bound: float) -> tupl
         row = at.stream(name)
         settings = StreamSettings.from_json(row.settings)
         log = StoredLog(at, row.id).events(after=0, upto=row.head)
-        found = read_log(log, context_dim=settings.context_dim, post_dim=settings.post_dim)
+        found = read_log(
+            log, context_dim=settings.context_dim, post_dim=settings.post_dim,
+            ranges=settings.start_scaled().ranges,
+        )  # fmt: skip
     Console().print(
         f"{name}: {found.duels} duels, {found.votes} votes, {found.mean_delay:.1f} rounds late on average, "
         f"at most {found.most_pending} out at once, ‖Δz‖ up to {found.feature_bound:.3g}"

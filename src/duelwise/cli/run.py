@@ -10,6 +10,7 @@ import typer
 from duelwise.cli.app import app
 from duelwise.cli.completing import listed, names, protocols, recipes
 from duelwise.cli.completing import post_serving as post_serving_names
+from duelwise.cli.given import given_options, option
 from duelwise.cli.grid import run_grid
 from duelwise.cli.interrupting import interruptible
 from duelwise.cli.outputs import (
@@ -95,7 +96,7 @@ def run(
 ) -> None:
     """Compare methods on a task: linear, post-serving, pre-serving, or an experiment of your own in TOML."""
     check_outputs(json=json_file, plot=plot, html=html)
-    given = _given(context)
+    given = given_options(context)
     if task.endswith(".toml"):
         _refuse_in_file(task, given)
         run_file(Path(task), folder=folder, json_file=json_file, plot=plot, html=html, quiet=quiet)
@@ -137,26 +138,12 @@ def run(
             out.print(f"Drew {path}", soft_wrap=True)
 
 
-def _given(context: typer.Context) -> dict[str, object]:
-    """What was typed, by the names of the parameters."""
-    sources = {name: context.get_parameter_source(name) for name in context.params}
-    return {
-        name: context.params[name]
-        for name, source in sources.items()
-        if source is not None and source.name == "COMMANDLINE"
-    }
-
-
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
 def _refuse_in_file(task: str, given: dict[str, object]) -> None:
     """A file says its settings itself; an option that would be ignored is refused."""
     for name, value in given.items():
         if name not in WRITTEN:
             raise InvalidInput(
-                f"{_option(name)} is {value!r}, but {task} settles that itself. "
+                f"{option(name)} is {value!r}, but {task} settles that itself. "
                 f"Expected it in the file: change {task}, see docs/experiments.md."
             )
 
@@ -166,7 +153,7 @@ def _refuse_in_grid(given: dict[str, object]) -> None:
     for name, value in given.items():
         if name not in (*WRITTEN, "runs") or name in ("plot", "html"):
             raise InvalidInput(
-                f"{_option(name)} is {value!r}, but the grid settles that itself. Expected --runs, --folder "
+                f"{option(name)} is {value!r}, but the grid settles that itself. Expected --runs, --folder "
                 "or --json with it: leave it out, or write an experiment of your own, docs/experiments.md."
             )
 
@@ -176,13 +163,13 @@ def _refuse_without_effect(task: str, delay: str, given: dict[str, object]) -> N
     for name in OF_POST_SERVING:
         if task == "linear" and name in given:
             raise InvalidInput(
-                f"{_option(name)} is {given[name]!r}, but the task linear has no post-serving context. "
+                f"{option(name)} is {given[name]!r}, but the task linear has no post-serving context. "
                 "Expected it with post-serving or pre-serving: leave it out, or choose one of those."
             )
     for name, kind in OF_DELAY.items():
         if name in given and delay != kind:
             raise InvalidInput(
-                f"{_option(name)} is {given[name]}, but --delay is {delay}. "
+                f"{option(name)} is {given[name]}, but --delay is {delay}. "
                 f"Expected it with --delay {kind}: leave it out, or add that."
             )
     if "folder" in given:

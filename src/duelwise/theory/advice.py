@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from duelwise.errors import InvalidInput
 from duelwise.theory.bounds import LowerBound, Sizes, UpperBound, lower_bound, upper_bound
 from duelwise.theory.links import least_slope
 
@@ -25,9 +24,6 @@ class Advice:
 
 def advise(sizes: Sizes, *, feature_bound: float = 1.0) -> Advice:
     """The advice for these sizes; feature_bound L is the longest ‖Δz‖ that is met."""
-    for name in ("corruption_budget", "delay_budget", "mean_delay", "norm_bound"):
-        if getattr(sizes, name) < 0.0:
-            raise InvalidInput(f"{name} is {getattr(sizes, name)}. Expected a number of at least 0.")
     bound = upper_bound(sizes)
     return Advice(
         alpha=sizes.alpha,
@@ -51,9 +47,8 @@ def broken_assumptions(sizes: Sizes, *, feature_bound: float = 1.0) -> tuple[str
     trivial = sizes.norm_bound * feature_bound * sizes.horizon
     bound = upper_bound(sizes).total
     tests = {
-        f"‖Δz‖ ≤ 1 fails: features differ by up to {feature_bound:.3g}. Divide all features by that.": (
-            feature_bound > 1.0
-        ),
+        f"‖Δz‖ ≤ 1 fails: features differ by up to {feature_bound:.3g}. Divide all features by that; "
+        "in a stream, declare ranges so many times as wide.": (feature_bound > 1.0),
         f"ġ ≥ κ fails: κ is {sizes.curvature:.3g}, but ġ(ML) = {slope:.3g}. Take κ = {slope:.3g}.": (
             sizes.curvature > slope * (1.0 + 1e-9)
         ),
