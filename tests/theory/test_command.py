@@ -46,6 +46,11 @@ def test_findings_go_between_the_markers(tmp_path: Path) -> None:
     assert text.endswith("after\n")
 
 
+def test_findings_go_to_the_terminal_alone() -> None:
+    said = CliRunner().invoke(app, ["theory", "eq:alpha", "--json", "-"])
+    assert [row["claim"] for row in json.loads(said.stdout)] == ["alpha"]
+
+
 def test_the_html_page_has_every_picture(tmp_path: Path) -> None:
     findings = list(examine([CLAIMS[name] for name in QUICK], seed=1))
     write_html(tmp_path / "theory.html", findings, seed=1)

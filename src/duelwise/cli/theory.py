@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +11,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from duelwise.cli.app import app
+from duelwise.cli.interrupting import interruptible
+from duelwise.cli.outputs import HtmlOption, JsonOption, check_outputs, console, write_json
 from duelwise.errors import require
-from duelwise.lab.sweep.atomic_files import write_text
 from duelwise.theory.claim import Finding
 from duelwise.theory.claims import CLAIMS, claims_named
 from duelwise.theory.examining import as_table, examine
@@ -25,10 +25,8 @@ COLOURS = {"holds": "green", "holds with room": "green", "fails": "red"}
 def theory(
     claim: Annotated[str, typer.Argument(help="A claim, a label of the paper, or all.")] = "all",
     seed: Annotated[int, typer.Option(help="Of every simulation.")] = 0,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write all findings to this file.")] = None,
-    html_file: Annotated[
-        Path | None, typer.Option("--html", help="Write a page with pictures to this file.")
-    ] = None,
+    json_file: JsonOption = None,
+    html_file: HtmlOption = None,
     page: Annotated[
         Path | None, typer.Option(help="Put the table between the markers of this Markdown page.")
     ] = None,
@@ -37,21 +35,25 @@ def theory(
     claims_named(claim)  # refuses a name that is none, before anything is asked of extras
     if html_file is not None or page is not None:
         require("pyarrow", extra="lab", purpose="A page of findings")
-    findings, console = _examined(claim, seed), Console()
-    console.print(_table(findings) if len(findings) > 1 else _full(findings[0]))
+    check_outputs(json=json_file, html=html_file)
+    if page is not None:
+        from duelwise.theory.page import parts_of
+
+        parts_of(page)  # refuses one without the markers
+    with interruptible("Nothing was written."):
+        findings = _examined(claim, seed)
+    out = console(quiet=False, json=json_file)
+    out.print(_table(findings) if len(findings) > 1 else _full(findings[0]))
     _write(findings, seed=seed, json_file=json_file, html_file=html_file, page=page)
     for path in (json_file, html_file, page):
         if path is not None:
-            console.print(f"Wrote {path}", soft_wrap=True)
+            out.print(f"Wrote {path}", soft_wrap=True)
 
 
 def _write(
     findings: list[Finding], *, seed: int, json_file: Path | None, html_file: Path | None, page: Path | None
 ) -> None:
-    if json_file is not None:
-        write_text(
-            json_file, json.dumps([as_table(finding) for finding in findings], ensure_ascii=False, indent=1)
-        )
+    write_json(json_file, lambda: [as_table(finding) for finding in findings])
     if html_file is not None:
         from duelwise.theory.page import write_html
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from duelwise.errors import InvalidInput
 from duelwise.lab.cells.codec import Plain
 from duelwise.lab.report.document import document
 from duelwise.lab.report.tables import Table
@@ -33,14 +34,26 @@ def findings_table(findings: Sequence[Finding], *, seed: int) -> Table:
 
 def write_findings(page: Path, findings: Sequence[Finding], *, seed: int) -> None:
     """Replace what stands between the page's two markers."""
-    before, rest = page.read_text().split(BEGIN)
-    after = rest.split(END)[1]
+    before, after = parts_of(page)
     table = findings_table(findings, seed=seed)
     rows = [tuple(cell.replace("|", "\\|") for cell in row) for row in table.rows]
     text = Table(title=table.title, head=table.head, rows=tuple(rows)).to_markdown()
     command = f"duelwise theory all --seed {seed} --page docs/theory.md"
     told = f"{before}{BEGIN}\nWritten by `{command}`.\n\n{text}\n\n{END}{after}"
     write_text(page, told)
+
+
+def parts_of(page: Path) -> tuple[str, str]:
+    """What stands before the page's markers and after them."""
+    text = page.read_text(encoding="utf-8")
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise InvalidInput(
+            f"{page} lacks a marker. Expected a line {BEGIN.strip()} and after it one {END}: "
+            "give a page that has both."
+        )
+    return before, after
 
 
 def write_html(path: Path, findings: Sequence[Finding], *, seed: int) -> None:
