@@ -130,6 +130,8 @@ COMMANDS: list[tuple[str, str, str]] = [
     ("verify meels", "'meels'", "meals"),
     ("repair meels", "'meels'", "meals"),
     ("backup meals file/x", "file/x", "may be read or written"),
+    ("audit meals --html x.txt", "x.txt", ".html"),
+    ("audit meals --html file/x.html", "file", "may be written"),
     ("serve --candidate-limit 1", "candidate_limit is 1", "at least 2"),
     ("serve --host 0.0.0.0", "0.0.0.0", "keys add"),
     ("serve --port 99999", "99999", "65535"),

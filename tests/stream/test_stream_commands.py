@@ -122,3 +122,11 @@ def test_a_stream_and_its_backup_are_audited_alike(url: str, tickets: list[str],
     assert found[0]["votes"] > 5
     run("audit", file, "--html", str(tmp_path / "audit.html"))
     assert "Audit of meals" in (tmp_path / "audit.html").read_text()
+
+
+def test_json_is_all_that_is_printed(url: str, tickets: list[str], tmp_path: Path) -> None:
+    found = run("audit", "meals", "--json", "--html", str(tmp_path / "audit.html"))
+    assert json.loads(found.stdout)["votes"] > 5
+    (tmp_path / "new.csv").write_text("id,price,stars,way\nsoup,1,2,3\nrice,3,4,5\n")
+    loaded = run("items", "meals", "--load", str(tmp_path / "new.csv"), "--withdraw", "rice", "--json")
+    assert json.loads(loaded.stdout) == {"added": 2, "changed": 0, "same": 0, "withdrawn": 1}

@@ -13,11 +13,14 @@ from rich.table import Table
 
 from duelwise.cli.app import app
 from duelwise.cli.log_argument import LogArgument, lived
+from duelwise.cli.outputs import HtmlOption, check_outputs
 from duelwise.cli.places import existing
 from duelwise.cli.serve import DEFAULT_STORE, StoreOption, StreamArgument, opened
 from duelwise.errors import InvalidInput
+from duelwise.lab.sweep.atomic_files import write_text
 
 if TYPE_CHECKING:
+    from duelwise.stream.items import Put
     from duelwise.stream.operations import FromCatalogue
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -151,12 +154,10 @@ def items(
     from duelwise.stream import DecisionStream
 
     with opened(store) as at, DecisionStream.open(at, stream) as target:
-        if load is not None:
-            put = target.put_items(existing(load))
-            typer.echo(f"{put.added} items were added, {put.changed} changed, {put.same} are the same.")
-        if withdraw:
-            typer.echo(f"{target.withdraw_items(withdraw)} items were withdrawn.")
-        if load is not None or withdraw:
+        put = None if load is None else target.put_items(existing(load))
+        withdrawn = target.withdraw_items(withdraw) if withdraw else None
+        if put is not None or withdrawn is not None:
+            _tell_edited(put, withdrawn, as_json=as_json)
             return
         page = target.catalogue.page(group=group, after=None, limit=limit)
         names = target.settings.context_names
@@ -191,7 +192,7 @@ def votes(
 @app.command()
 def audit(
     log: LogArgument,
-    html: Annotated[Path | None, typer.Option(help="Write a page with plots to this file.")] = None,
+    html: HtmlOption = None,
     groups: Annotated[
         Path | None, typer.Option(help="A JSON file that gives the group of each source.")
     ] = None,
@@ -199,14 +200,15 @@ def audit(
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Look at every vote: weight, surprise, influence; and whether a group of voters is held back."""
+    check_outputs(html=html)
     named = None if groups is None else _groups(existing(groups))
     with lived(log, store) as target:
         name, found = target.name, target.audit(groups=named)
     if html is not None:
         from duelwise.stream.audit_page import audit_page
 
-        html.write_text(audit_page(name, found), encoding="utf-8")
-        typer.echo(f"The page is {html}.")
+        write_text(html, audit_page(name, found))
+        typer.echo(f"The page is {html}.", err=as_json)
     if as_json:
         _print_json(
             found._asdict() | {"groups": [one._asdict() for one in found.groups], "alarms": found.alarms}
@@ -218,6 +220,17 @@ def audit(
     _print_table(columns, [[row[name] for name in columns] for row in rows])
     for alarm in found.alarms:
         typer.echo(alarm)
+
+
+def _tell_edited(put: Put | None, withdrawn: int | None, *, as_json: bool) -> None:
+    if as_json:
+        done = {} if put is None else put._asdict()
+        _print_json(done if withdrawn is None else done | {"withdrawn": withdrawn})
+        return
+    if put is not None:
+        typer.echo(f"{put.added} items were added, {put.changed} changed, {put.same} are the same.")
+    if withdrawn is not None:
+        typer.echo(f"{withdrawn} items were withdrawn.")
 
 
 def _chosen(group: str | None, ids: list[str] | None) -> FromCatalogue:
