@@ -6,9 +6,10 @@
         meals.observe(duel.ticket, left=[60, 25], right=[71, 40])
         meals.tell(duel.ticket, "left")
 
-Every request may be sent again: votes and contexts because the same one twice changes
+Requests may be sent again: votes and contexts because the same one twice changes
 nothing, an ask because it carries an event_id. So a request that got no answer, or 503,
-is sent again by itself.
+is sent again by itself. `derive` and `erase_source` are begun once: they take long, and a
+second one would be refused, or name a pseudonym that stands nowhere.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ FIRST_WAIT = 0.2  # seconds; doubled each time, and spread so that clients do no
 ITEMS_AT_ONCE = 500  # of a catalogue, in one request
 LONGEST_WAIT = 60.0  # however long the service asks for
 FINAL = ("read-only", "damaged", "broken-stream")  # 503s that no waiting will cure
+NOT_BEGUN = ("overloaded", "too-many-requests", "folding", "compiling")
 PASSING = (429, 502, 503, 504)
 IMPORTED_AT_ONCE = 200  # past duels in one request
 
@@ -134,22 +136,26 @@ class Client:
         """Every stream that the key may see, and where it stands."""
         return cast("list[dict[str, JSON]]", self.request("GET", "/v1/streams")["streams"])
 
-    def request(self, method: str, path: str, body: Mapping[str, JSON] | None = None) -> dict[str, JSON]:
-        """One request, sent again while that may help."""
-        return cast("dict[str, JSON]", self._answer(method, path, body).json())
+    def request(
+        self, method: str, path: str, body: Mapping[str, JSON] | None = None, *, once: bool = False
+    ) -> dict[str, JSON]:
+        """One request, sent again while that may help, unless it is to be begun `once`."""
+        return cast("dict[str, JSON]", self._answer(method, path, body, once=once).json())
 
-    def _answer(self, method: str, path: str, body: Mapping[str, JSON] | None = None) -> httpx.Response:
+    def _answer(
+        self, method: str, path: str, body: Mapping[str, JSON] | None = None, *, once: bool = False
+    ) -> httpx.Response:
         for attempt in range(self._retries + 1):
             wanted = 0.0  # seconds that the service asks to be left alone
             try:
                 response = self._http.request(method, path, json=body)
             except httpx.TransportError as error:
-                if attempt == self._retries:
-                    raise self._no_answer(error) from error
+                if attempt == self._retries or once:
+                    raise self._no_answer(error, once=once) from error
             else:
                 if response.is_success:
                     return response
-                if attempt == self._retries or not _may_pass(response):
+                if attempt == self._retries or not _may_pass(response, once=once):
                     raise error_of(response)
                 wanted = _retry_after(response)
             self._sleep(max(wanted, FIRST_WAIT * 2**attempt * (0.5 + secrets.randbelow(1000) / 1000)))
@@ -170,10 +176,15 @@ class Client:
         except httpx.TransportError as error:
             raise self._no_answer(error) from error
 
-    def _no_answer(self, error: httpx.TransportError) -> errors.StorageFailure:
+    def _no_answer(self, error: httpx.TransportError, *, once: bool = False) -> errors.StorageFailure:
+        advice = (
+            "look before sending it again, and give the client a longer timeout"
+            if once
+            else "sending it again is safe"
+        )
         return errors.StorageFailure(
             f"{self._http.base_url} gave no answer ({type(error).__name__}: {error}). "
-            "Whether the request was taken is not known; sending it again is safe."
+            f"Whether the request was taken is not known; {advice}."
         )
 
 
@@ -256,7 +267,7 @@ class RemoteStream:
 
     def erase_source(self, source: str) -> str:
         """Put a pseudonym in the place of a source's name; returns it. Votes and what was learned stay."""
-        answer = self._client.request("POST", f"{self._path}/erase-source", {"source": source})
+        answer = self._client.request("POST", f"{self._path}/erase-source", {"source": source}, once=True)
         return cast("str", answer["pseudonym"])
 
     def derive(self, name: str, columns: Mapping[str, str] | None = None, **settings: JSON) -> RemoteStream:
@@ -267,7 +278,7 @@ class RemoteStream:
         body: dict[str, JSON] = {"name": name, **settings}
         if columns is not None:
             body["columns"] = dict(columns)
-        self._client.request("POST", f"{self._path}/derive", body)
+        self._client.request("POST", f"{self._path}/derive", body, once=True)
         return self._client.stream(name)
 
     def import_duels(
@@ -375,8 +386,9 @@ def error_of(response: httpx.Response) -> errors.DuelwiseError:
     )
 
 
-def _may_pass(response: httpx.Response) -> bool:
-    return response.status_code in PASSING and _kind(_problem(response)) not in FINAL
+def _may_pass(response: httpx.Response, *, once: bool) -> bool:
+    kind = _kind(_problem(response))
+    return kind in NOT_BEGUN if once else response.status_code in PASSING and kind not in FINAL
 
 
 def _retry_after(response: httpx.Response) -> float:

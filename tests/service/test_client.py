@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from duelwise import errors
-from duelwise.client import JSON, Candidate, Client, RemoteDecision, error_of
+from duelwise.client import JSON, Candidate, Client, RemoteDecision, RemoteStream, error_of
 from duelwise.service.problems import KINDS
 from in_process import candidates
 from known import inside
@@ -121,6 +121,27 @@ def test_a_service_that_never_answers_is_given_up() -> None:
     with pytest.raises(errors.StorageFailure, match="sending it again is safe"):
         remote(handler, waits).stream("meals").tell("0-a", "left")
     assert len(waits) == 4
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda stream: stream.derive("copy"), lambda stream: stream.erase_source("ann")],
+    ids=["derive", "erase_source"],
+)
+def test_what_cannot_be_taken_twice_is_sent_once(call: Callable[[RemoteStream], object]) -> None:
+    """A repeat of one that was taken would be refused, or give another pseudonym than the one that stands."""
+    busy = httpx.Response(503, json={"type": "urn:duelwise:problem:overloaded", "detail": "busy"})
+    answers = iter([busy, busy])
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        for answer in answers:  # it was not begun
+            return answer
+        raise httpx.ReadTimeout("no answer", request=request)
+
+    waits: list[float] = []
+    with pytest.raises(errors.StorageFailure, match="look before sending it again"):
+        call(remote(handler, waits).stream("meals"))
+    assert len(waits) == 2
 
 
 def test_an_answer_that_is_no_problem_json_is_still_an_error() -> None:
