@@ -11,7 +11,7 @@ from starlette.types import Message
 
 from duelwise.errors import InvalidInput, TooLarge
 from duelwise.service import schemas
-from duelwise.service.decoding import FIELDS, check_width, decode, read_body
+from duelwise.service.decoding import FIELDS, LARGE, check_width, decode, read_body
 
 JSON = {b"content-type": b"application/json"}
 
@@ -78,3 +78,28 @@ TEXTS = {
 def test_a_text_that_is_none_is_a_mistake_of_the_request(body: bytes) -> None:
     with pytest.raises(InvalidInput, match=TEXTS[body]):
         decode(Decoder(schemas.TellBody), body, {})
+
+
+BY_NAME = {
+    b'{"left": {"heat": 1, "noise": "x"}}': "left, noise is 'x'; expected `float | null`, got `str`.",
+    b'{"left": {"heat": 1}, "right": {"a": 1, "b": 2, "c": 1e7, "d": 3}}': (
+        "right, c is 10000000.0; expected `float` <= 1000000.0."
+    ),
+    b'{"left": {"heat": NaN}, "right": {"noise": "x"}}': "left, heat is 'NaN'; expected",
+    b'{"left": {"heat": 1, "noise": 1e999}}': "left, noise is inf; number out of range.",
+    b'{"left": {"heat": 1' + b" " * LARGE + b', "noise": "x"}}': "left, a value expected `float | null`",
+}
+
+
+@pytest.mark.parametrize("body", BY_NAME, ids=range(len(BY_NAME)))
+def test_a_value_that_is_given_by_name_is_named(body: bytes) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        decode(Decoder(schemas.ObserveBody), body, {"left": ["heat", "noise"]})
+    assert str(refused.value).startswith(BY_NAME[body])
+
+
+def test_a_feature_that_is_given_by_name_is_named_with_its_candidate() -> None:
+    body = b'{"candidates": [{"id": "a", "features": {"x": 1}}, {"id": "b", "features": {"y": [true]}}]}'
+    with pytest.raises(InvalidInput) as refused:
+        decode(Decoder(schemas.AskBody), body, {"features": ["x", "y"]})
+    assert str(refused.value) == "candidate 1 ('b'), y, number 0 is True; expected `float`, got `bool`."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -25,7 +25,9 @@ LONGEST_SHOWN = 60  # characters of a value that is named
 
 _MISSING = re.compile(r"Object missing required field `(.*)`$", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`$", re.DOTALL)
-_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+_STEP = re.compile(r"\.([^.\[]+)|\[(?:(\d+)|\.\.\.)\]")
+_AT = " - at `$"  # between what is wrong and where
+_SOME = ""  # a step to a value by its name, where the message does not say which
 
 Step = str | int
 
@@ -95,13 +97,51 @@ def _mistake(error: Exception, decoder: msgspec.json.Decoder[Any], body: bytes, 
             if content is None or isinstance(found, UnicodeEncodeError):  # half of a surrogate pair
                 return f"The body is no JSON: {said}."
             error = found
-    said, _, path = str(error).partition(" - at `$")
+    said, _, path = str(error).partition(_AT)
     steps: list[Step] = [int(index) if index else name for name, index in _STEP.findall(path.rstrip("`"))]
+    steps = _named(steps, content, decoder, path)
     for pattern, words in ((_MISSING, "is missing"), (_UNKNOWN, "is not known here")):
         if found := pattern.match(said):
             return f"{_place([*steps, found[1][:LONGEST_SHOWN]], content, names)} {words}."
-    given = "" if content is None else f" is {_shown(_look_up(content, steps))};"
+    given = "" if content is None or _SOME in steps else f" is {_shown(_look_up(content, steps))};"
     return f"{_place(steps, content, names)}{given} {said[:1].lower()}{said[1:]}."
+
+
+def _named(
+    steps: Sequence[Step], content: object, decoder: msgspec.json.Decoder[Any], path: str
+) -> list[Step]:
+    """The same steps with the names that the message leaves out; what is not meant goes from the content."""
+    named: list[Step] = []
+    for step in steps:
+        members = _look_up(content, named)
+        if step == _SOME and isinstance(members, dict):
+            step = _culprit(cast("dict[str, object]", members), lambda: _fails(path, content, decoder))
+        named.append(step)
+    return named
+
+
+def _culprit(members: dict[str, object], is_meant: Callable[[], bool]) -> str:
+    """The name of the first member that is meant, which stays alone: one half after the other is tried."""
+    suspects = list(members.items())
+    while len(suspects) > 1:
+        half = suspects[: len(suspects) // 2]
+        members.clear()
+        members.update(half)
+        suspects = half if is_meant() else suspects[len(half) :]
+    members.clear()
+    members.update(suspects)
+    return suspects[0][0] if suspects and is_meant() else _SOME
+
+
+def _fails(path: str, content: object, decoder: msgspec.json.Decoder[Any]) -> bool:
+    """Whether the first mistake of the content is there."""
+    try:
+        msgspec.convert(content, decoder.type)
+    except msgspec.ValidationError as error:
+        return str(error).partition(_AT)[2] == path
+    except (UnicodeEncodeError, RecursionError):
+        pass
+    return False
 
 
 def _plain(body: bytes) -> object:
@@ -134,7 +174,7 @@ def _place(steps: Sequence[Step], content: object, names: Names) -> str:
     within = ""
     for position, step in enumerate(steps):
         if isinstance(step, str):
-            words.append(step)
+            words.append(step or "a value")
             within = step
         elif within == "candidates":
             id = _look_up(content, [*steps[: position + 1], "id"])
