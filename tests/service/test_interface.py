@@ -6,10 +6,13 @@ import sys
 from pathlib import Path
 
 import httpx
+import jsonschema
 import pytest
 from servers import serving
 
 from duelwise.client import Client
+from duelwise.service import ServiceSettings, create_app
+from in_process import MEALS, InProcess, candidates
 
 CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,"
@@ -43,3 +46,34 @@ def test_requests_made_from_the_document_are_answered_as_it_says(tmp_path: Path,
             for path in ("ask", *ticket_paths):
                 taken = rf'route="/v1/streams/{{name}}/{re.escape(path)}",status="(200|201|409|410)"'
                 assert re.search(taken, metrics), path
+
+
+def test_a_report_is_what_the_document_says(tmp_path: Path) -> None:
+    """With all that it can hold: what was foreseen, and what being shown on the left adds."""
+    running = InProcess(create_app(f"sqlite:///{tmp_path}/duels.db"))
+    with httpx.Client(base_url="http://127.0.0.1", transport=running) as http:
+        http.post(
+            "/v1/streams",
+            json=MEALS | {"post_dim": 0, "feature_names": [], "ranges": {}, "position_bias": True},
+        )
+        duel = http.post("/v1/streams/meals/ask", json={"candidates": candidates()}).json()
+        http.post(f"/v1/streams/meals/tickets/{duel['ticket']}/tell", json={"winner": "left"})
+        report = http.get("/v1/streams/meals/report").json()
+        document = http.get("/openapi.json").json()
+    running.stop()
+    assert report["foresight"]["calibration"]
+    assert report["positions"]["bias"]
+    schema = {"$ref": "#/components/schemas/Report", "components": document["components"]}
+    jsonschema.validate(report, schema)
+
+
+def test_who_asks_too_fast_is_answered_as_the_document_says(tmp_path: Path) -> None:
+    running = InProcess(create_app(f"sqlite:///{tmp_path}/duels.db", ServiceSettings(rate_limit=1)))
+    with httpx.Client(base_url="http://127.0.0.1", transport=running) as http:
+        answers = [http.get("/v1/streams") for _ in range(3)]
+        document = http.get("/openapi.json").json()
+    running.stop()
+    assert 429 in {answer.status_code for answer in answers}
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            assert ("429" in operation["responses"]) == (path not in ("/healthz", "/readyz")), path

@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
+from duelwise.answers.foresight import CalibrationBin, Foreseen
 from duelwise.service import schemas
 from duelwise.service.problems import KINDS, MEDIA_TYPE, ProblemDetails
 from duelwise.service.routes import JSON_TYPE, Endpoint
+from duelwise.stream.answering import PositionBias
 
 PARAMETERS = {"name": schemas.NAME_PATTERN, "ticket": schemas.TICKET_PATTERN}
 UNREFERENCED: tuple[Any, ...] = (
@@ -18,6 +20,8 @@ UNREFERENCED: tuple[Any, ...] = (
     schemas.StreamAnswer, schemas.BrokenStream,
 )  # fmt: skip
 """Types that the document needs although no route names them by itself."""
+RECORDS: tuple[Any, ...] = (Foreseen, CalibrationBin, PositionBias)
+"""Tuples with names, which a report has as objects (`Report.to_dict`)."""
 
 Document = dict[str, Any]
 
@@ -29,6 +33,8 @@ def document(endpoints: Iterable[Endpoint], *, title: str, version: str, descrip
         [kind for kind in named if kind is not None] + list(UNREFERENCED),
         ref_template=schemas.SCHEMAS + "{name}",
     )
+    for record in RECORDS:
+        _as_object(record, components)
     items = [{"$ref": f"{schemas.SCHEMAS}{op}Item"} for op in ("Ask", "Observe", "Tell", "Retract", "Import")]
     components["BatchBody"]["properties"]["items"]["items"] = {"anyOf": [*items, {"type": "object"}]}
     paths: dict[str, dict[str, Document]] = {}
@@ -44,6 +50,15 @@ def document(endpoints: Iterable[Endpoint], *, title: str, version: str, descrip
         },
         "security": [{"key": []}, {}],  # a service without keys answers this machine without one
     }
+
+
+def _as_object(record: Any, components: dict[str, Document]) -> None:
+    """The schema of a tuple with names becomes that of an object."""
+    full = f"{record.__module__}.{record.__qualname__}"  # where two have the same name
+    made = components[full if full in components else record.__name__]
+    parts = dict(zip(record._fields, made.pop("prefixItems"), strict=True))
+    del made["minItems"], made["maxItems"]
+    made |= {"type": "object", "properties": parts, "required": list(parts)}
 
 
 def _operation(endpoint: Endpoint) -> Document:
@@ -84,7 +99,8 @@ def _responses(endpoint: Endpoint) -> Document:
             "description": "It is there already, just so.",
             "content": _content(endpoint.media_type, schema),
         }
-    for status in endpoint.refusals:
+    rate = () if endpoint.role is None else (429,)  # whoever has a role is counted
+    for status in (*endpoint.refusals, *rate):
         titles = [kind.title for kind in KINDS.values() if kind.status == status]
         made[str(status)] = {
             "description": "; or: ".join(titles),
