@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import socket
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -185,3 +186,29 @@ async def alone() -> bytes:
 
 def test_where_the_home_is_gone_whoever_has_the_request_decides() -> None:
     assert uvloop.run(alone()) == b"1 answers one for soups"
+
+
+async def beside_one_that_was_stopped() -> bytes:
+    """What is answered; the connection to it is closed."""
+    secret = secrets.token_hex(16)
+    reader, endpoint = process(1, secret)
+    await reader.open(service())
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stopped:
+        stopped.bind(reader._address(0))
+        stopped.listen()  # the kernel takes connections, and nobody reads
+        try:
+            reply = await reader.perform(endpoint, Call("soups", body=b"one"))
+        finally:
+            await reader.close()
+        taken, _ = stopped.accept()
+        with taken:
+            taken.settimeout(5)
+            while taken.recv(1000):
+                pass
+    return cast("Reply", reply).body
+
+
+def test_where_the_home_was_stopped_whoever_has_the_request_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("duelwise.service.homes.CONNECT_SECONDS", 0.1)
+    monkeypatch.setattr("duelwise.service.process_links.ANSWER_SECONDS", 1.0)
+    assert uvloop.run(beside_one_that_was_stopped()) == b"1 answers one for soups"

@@ -25,7 +25,7 @@ from duelwise.errors import DuelwiseError
 from duelwise.service.connection_handover import Adopt, ConnectionHandover
 from duelwise.service.metrics import Counts
 from duelwise.service.problems import Deliver, Reply, respond
-from duelwise.service.process_links import Answering, Link, Question
+from duelwise.service.process_links import ALIVE, Answering, Link, Question
 from duelwise.service.routes import Call, Endpoint, json_reply
 
 if TYPE_CHECKING:
@@ -209,15 +209,26 @@ class Homes:
         return link
 
     async def _connected(self, home: int) -> Link:
-        """A new link. Its socket is connected here: libuv takes a name that begins with a zero for none."""
+        """A new link to a process that answers: the kernel takes connections for one that was stopped.
+
+        Its socket is connected here: libuv takes a name that begins with a zero for none.
+        """
         loop, to_home = asyncio.get_running_loop(), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             to_home.setblocking(False)
             await loop.sock_connect(to_home, self._address(home))
-            return (await loop.create_unix_connection(lambda: Link(self._secret), sock=to_home))[1]
+            link = (await loop.create_unix_connection(lambda: Link(self._secret), sock=to_home))[1]
         except BaseException:
             to_home.close()
             raise
+        try:
+            await link.answer(ALIVE, "", "", b"")
+        except BaseException:
+            link.close()
+            raise
+        if not link.is_open:
+            raise ConnectionResetError("It ended before it answered.")
+        return link
 
     def _address(self, number: int) -> str:
         return f"\0duelwise-{self._secret[:8].decode()}-{number}"
