@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from living import Clock, candidates
+from living import Clock, candidates, vote
 from numpy.random import Generator
 
 from duelwise.errors import Conflict, InvalidInput
@@ -129,6 +129,28 @@ def test_another_rater_is_never_the_same_vote(stream: DecisionStream, rng: Gener
         stream.tell(ticket, "left", source="bob")
     with pytest.raises(InvalidInput, match="votes_wanted is 0"):
         stream.ask(candidates(rng), votes_wanted=0)
+
+
+@pytest.mark.parametrize("estimate", ["one-pass", "full-mle"])
+def test_a_vote_that_taught_while_its_duel_was_open_is_unlearned(
+    store: Store, clock: Clock, rng: Generator, estimate: str
+) -> None:
+    declared = {name: [-5, 5] for name in SETTINGS.feature_names}
+    settings = replace(SETTINGS, options={"estimate": estimate}, ranges=declared)
+    with DecisionStream.create(store, "meals", settings, clock=clock) as stream:
+        vote(stream, rng, source="bob")
+        before = stream._replica.folded.learner.theta.copy()
+        if estimate == "one-pass":  # a vote teaches, and another rater is waited for
+            ticket = stream.ask(candidates(rng), votes_wanted=2).ticket
+            stream.observe(ticket, [1, 2], [3, 4])
+        else:  # a vote teaches before its context
+            ticket = stream.ask(candidates(rng)).ticket
+        stream.tell(ticket, "left", source="ann")
+        assert not np.allclose(stream._replica.folded.learner.theta, before)
+        stream.retract(ticket)
+        stream.wait_for_background()
+        np.testing.assert_allclose(stream._replica.folded.learner.theta, before, atol=1e-9)
+        assert_replays(stream, store)
 
 
 def test_a_source_is_retracted_though_a_duel_with_some_of_its_votes_expired(

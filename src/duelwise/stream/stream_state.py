@@ -238,7 +238,7 @@ class StreamState:
             ranges = Ranges(event.centre[None], event.half[None], event.reach[None])
             self.inputs.rescale(Ranging(ranges, event.settled))
         elif before is not None:
-            self._close(event.round, recorded.seq, told=before == "told")
+            self._close(recorded, told=before == "told")
 
     def due_ranges(self) -> Ranged | None:
         """The ranges to record next, where some are due."""
@@ -319,14 +319,20 @@ class StreamState:
             if self.learner.waits(0, round):
                 self.inputs.forget(0, round)
 
-    def _close(self, round: int, seq: int, *, told: bool) -> None:
+    def _close(self, recorded: Recorded, *, told: bool) -> None:
         """Skipped, expired or retracted."""
-        if (
-            told and round not in self.left_out.rounds
-        ):  # no estimate can unlearn: a rebuild takes the vote out
-            self.ledger.unlearning_since = seq
-        elif round not in self._unserved and self.learner.waits(0, round):
-            self.inputs.forget(0, round)
+        event, seq = recorded.event, recorded.seq
+        learned = told or (isinstance(event, Retracted) and self._has_learned_from(event.round))
+        if learned and event.round not in self.left_out.rounds:
+            self.ledger.unlearning_since = seq  # no estimate can unlearn: a rebuild takes the vote out
+        if event.round not in self._unserved and self.learner.waits(0, event.round):
+            self.inputs.forget(0, event.round)
+
+    def _has_learned_from(self, round: int) -> bool:
+        """Whether an open duel has taught: one of several votes, or a vote before its context."""
+        pending = self.learner.pending
+        slot = find(pending, 0, round)
+        return slot != FREE and bool(pending.heard[0, slot] > pending.waiting[0, slot].sum())
 
     def _serve_nothing(self, round: int) -> None:
         """A duel whose record was cut, or that is taken out, still counts its round."""
