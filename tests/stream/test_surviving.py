@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from living import SETTINGS, candidates, live, vote
+from living import SETTINGS, Clock, candidates, live, vote
 from numpy.random import Generator
 
 from duelwise.errors import StorageFailure
@@ -164,6 +164,22 @@ def test_a_failing_database_changes_nothing_in_memory(
     assert stream.snapshot_state() == before
     vote(stream, rng)
     _check(store, set())
+
+
+def test_a_failing_database_leaves_no_snapshot_of_what_it_never_took(
+    store: Store, clock: Clock, rng: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with DecisionStream.create(store, "meals", SETTINGS, clock=clock) as stream:
+        vote(stream, rng)
+        before = stream.snapshot_state()
+        with monkeypatch.context() as patched:
+            patched.setattr("duelwise.storage.writer.Writer.commit", _fail)
+            with pytest.raises(StorageFailure):
+                stream.ask(candidates(rng))
+    with DecisionStream.open(store, "meals", clock=clock) as again:
+        assert again.snapshot_state() == before
+        vote(again, rng)
+        _check(store, set())
 
 
 def _fail(_: object) -> bool:

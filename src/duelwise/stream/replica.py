@@ -280,7 +280,7 @@ class Replica:
 
     def upkeep(self) -> None:
         """Hand work that is due to the background."""
-        if self.folded.seq - self._snapshot_seq >= SNAPSHOT_EVERY:
+        if self._has_news(SNAPSHOT_EVERY):
             snapshot, row = self._take_snapshot(), self.row
             self.background.do(lambda: self.store.add_snapshot(row.id, snapshot, generation=row.generation))
         if self.read_only is None and not self._weighing and is_due(self.folded):
@@ -290,6 +290,10 @@ class Replica:
         if may_rebuild and not self._rebuilding:
             self._rebuilding = True
             self.background.do(self.rebuild)
+
+    def _has_news(self, events: int) -> bool:
+        """Whether so many events were folded since the last snapshot, and all of them are in the log."""
+        return not self._half_applied and self.folded.seq - self._snapshot_seq >= events
 
     def _take_snapshot(self) -> SnapshotRow:
         self._snapshot_seq = self.folded.seq
@@ -301,7 +305,7 @@ class Replica:
         """End the background's work and leave a snapshot for the next opening."""
         self.background.finish()
         with self.lock:
-            if self.folded.seq > self._snapshot_seq and self.read_only is None:
+            if self._has_news(1) and self.read_only is None:
                 self.store.add_snapshot(self.row.id, self._take_snapshot(), generation=self.row.generation)
 
     def rebuild(self) -> None:
