@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy.random import Generator
 
 from duelwise.errors import ReadOnly, StorageFailure, TicketDamaged, UnknownTicket
 from duelwise.storage import Store, open_store
-from duelwise.stream import DecisionStream, decision_stream, replica
+from duelwise.stream import DecisionStream, decision_stream, replica, weighted_sources
 from duelwise.stream.events import Observed, Told, encode
 from duelwise.stream.folding import fold
 from duelwise.stream.logs import StoredLog
@@ -309,3 +310,17 @@ def _zero(path: Path, page: int, size: int) -> None:
     with path.open("r+b") as file:
         file.seek((page - 1) * size)
         file.write(bytes(size))
+
+
+def test_damage_that_a_judgement_of_sources_meets_is_kept_in_mind(
+    store: Store, clock: Clock, rng: Generator
+) -> None:
+    with DecisionStream.create(store, "meals", replace(SETTINGS, sources="weighted"), clock=clock) as stream:
+        vote(stream, rng, source="ann")
+        _damage(store, 1)
+        for _ in range(weighted_sources.FIRST - 1):
+            vote(stream, rng, source="bob")
+        stream.wait_for_background()
+        assert stream.report().problem is None
+        assert "Event 1 " in (stream.read_only or "")
+        assert store.stream("meals").damaged == 1

@@ -331,6 +331,9 @@ class Replica:
     def _weigh(self) -> None:
         try:
             weigh_sources(self)
+        except Damaged as damage:
+            with self.lock:
+                self._found_damage(damage)
         finally:
             self._weighing = False
 
