@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from duelwise.errors import InvalidInput
+from duelwise.lab.play.delays import GaussianDelay
 from duelwise.lab.worlds.labelled import Labelled
 from duelwise.lab.worlds.linear import LinearWorld
 from duelwise.lab.worlds.sided import SidedWorld
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.testing.worlds import WorldConformance
+from duelwise.types import Served
 
 BIAS = 0.8
 
@@ -33,6 +35,18 @@ def test_the_left_wins_as_often_as_the_link_says() -> None:
     assert inner.vote(0, truth, pairs).mean() == pytest.approx(0.5, abs=0.03)
     with pytest.raises(InvalidInput, match="bias is nan"):
         SidedWorld(inner, bias=float("nan"))
+
+
+def test_votes_are_as_late_as_in_the_world_without_sides() -> None:
+    inner = LinearWorld(runs=[5, 2, 5], context_dim=3, arms=4, seed=2)
+    truth = inner.reveal(0, inner.contexts(0))
+    each, one = np.ones(3), np.ones(3, np.int64)
+    served = Served(0, np.zeros((3, 2), np.int64), np.zeros((3, 3)), each, each, one)
+    plain, sided = (
+        world.with_delay(GaussianDelay(mean=50, std=20)).adversaries()[0].rounds(0, served, truth.utility)
+        for world in (inner, SidedWorld(inner, bias=BIAS))
+    )
+    np.testing.assert_array_equal(sided, plain)
 
 
 def test_whoever_knows_labels_leans_too() -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from duelwise.errors import InvalidInput
-from duelwise.lab.play.scenario import Chainable
+from duelwise.lab.play.scenario import Chainable, Numbered
 from duelwise.lab.play.world import Truth, World
 from duelwise.types import Array, IntArray
 
@@ -25,6 +25,8 @@ class SidedWorld(Chainable):
         self._world, self._bias = world, bias
         self.runs, self.arms = world.runs, world.arms
         self.context_dim, self.post_dim = world.context_dim, world.post_dim
+        if isinstance(world, Numbered):  # adversaries draw by these
+            self.seed, self.run_numbers = world.seed, world.run_numbers
 
     def contexts(self, t: int) -> Array:
         """(R, K, dx) as in the other world."""
