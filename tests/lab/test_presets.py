@@ -48,6 +48,13 @@ def test_the_theory_and_its_appendix(preset: str, delay: float) -> None:
     np.testing.assert_allclose(learner.parts.width.at(learner.core), 2 * beta)
 
 
+@pytest.mark.parametrize("preset", ["theory", "appendix"])
+@pytest.mark.parametrize("budget", ["corruption_budget", "delay"])
+def test_no_width_follows_from_an_unknown_budget(preset: str, budget: str) -> None:
+    with pytest.raises(InvalidInput, match="one of them is unknown"):
+        started(preset=preset, **{budget: "unknown"})
+
+
 def test_what_is_named_comes_before_the_preset() -> None:
     learner = started(preset="theory", exploration_width="data", curvature=0.2, link="probit")
     assert isinstance(learner.parts.width, ObservedWidth)

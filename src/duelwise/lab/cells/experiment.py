@@ -86,7 +86,9 @@ class Method:
             norm_bound=_or(self.norm_bound, 1.0),
             feature_bound=_or(self.feature_bound, 1.0),
         )
-        told = {k: v for k, v in self.told().items() if not (k == "delay" and self.preset == "appendix")}
+        told = self.told()
+        if self.preset == "appendix" and told.get("delay") != "unknown":
+            told.pop("delay", None)  # the preset has three times as much
         return recipe(self.name)(**cast(Options, {**reading, **place, **told}))
 
     def told(self) -> dict[str, Plain]:
