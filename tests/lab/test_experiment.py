@@ -146,6 +146,18 @@ def test_errors_name_the_key(old: str, new: str, said: str) -> None:
         decode_experiment(tomllib.loads(FILE.replace(old, new)))
 
 
+@pytest.mark.parametrize(
+    ("late", "said"),
+    [
+        ("mean = 20.0", "contexts.mean is 20.0, but contexts.late is 'no'.*'normal' or 'geometric'"),
+        ('late = "geometric"\nmean = 20\nstd = 5', "contexts.std is 5, but .*late = 'normal'"),
+    ],
+)
+def test_lateness_that_no_law_hears_of_is_refused(late: str, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        decode_experiment(tomllib.loads(f'{FILE}\n[contexts]\nkind = "late"\n{late}'))
+
+
 def test_a_file_that_says_only_its_world_is_played_at_the_papers_size() -> None:
     experiment = decode_experiment({"world": {"kind": "synthetic"}})
     assert (experiment.title, experiment.runs) == ("Experiment", 10)

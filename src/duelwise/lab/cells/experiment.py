@@ -10,7 +10,7 @@ from typing import Literal, cast, get_args
 from duelwise.errors import InvalidInput, check_known
 from duelwise.lab.cells.codec import Plain, Table, decode, encode, table_at
 from duelwise.lab.cells.presets import PresetName, preset_options
-from duelwise.lab.cells.problem import Problem, decode_problem, sizes
+from duelwise.lab.cells.problem import LAWS, Problem, decode_problem, sizes
 from duelwise.lab.play.checks import check_whole
 from duelwise.lab.play.world import World
 from duelwise.learning.core.links import LINKS
@@ -183,6 +183,7 @@ def decode_experiment(table: Table) -> Experiment:
     if "world" not in table:
         raise InvalidInput("world is missing. Expected a table [world] with at least its kind.")
     problem = decode_problem(table, horizon=head.horizon, seed=head.seed)
+    _refuse_unheard(table_at(table.get("contexts", {}), "contexts"))
     learners, methods = _learners(head, problem), list[Method]()
     for name in head.methods:
         learns = name in learners
@@ -190,6 +191,18 @@ def decode_experiment(table: Table) -> Experiment:
         own = table_at(told.get(name, {}), f"method.{name}")
         methods.append(decode({**preset, **own}, Method, where=f"method.{name}"))
     return Experiment(title=head.title, problem=problem, methods=tuple(methods), runs=head.runs)
+
+
+def _refuse_unheard(contexts: Table) -> None:
+    """How late contexts are is said with the law that they are late by."""
+    late = contexts.get("late", "no")
+    for name in ("mean", "std"):
+        if contexts.get(name) and name not in LAWS[str(late)]:
+            fitting = " or ".join(repr(law) for law, heard in LAWS.items() if name in heard)
+            raise InvalidInput(
+                f"contexts.{name} is {contexts[name]!r}, but contexts.late is {late!r}. "
+                f"Expected it with late = {fitting}: leave it out, or say that."
+            )
 
 
 def _learners(head: _Head, problem: Problem) -> tuple[str, ...]:

@@ -121,6 +121,10 @@ CORRUPTIONS: dict[str, type[CorruptionSettings]] = {
 }
 
 
+LAWS: dict[str, tuple[str, ...]] = {"no": (), "normal": ("mean", "std"), "geometric": ("mean",)}
+"""How late contexts may be, and what each law is told."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LateTable:
     """`LateContexts` in one flat table: `late` names how late y is, by its mean and deviation in rounds."""
