@@ -18,6 +18,7 @@ from scipy.stats import t as student_t
 from small import made_up
 
 from duelwise.errors import InvalidInput
+from duelwise.lab.cells.problem import LateTable
 from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.paper.published import agrees, published
 from duelwise.lab.paper.records import StudyRecord, Tried
@@ -161,7 +162,19 @@ def test_searches_and_curves_are_tabulated() -> None:
     )
     (row,) = curves_table(made_up({("1", "Strategic", "rcdb"): [10.0, 20.0, 30.0]})).rows
     assert row[:5] == ("Strategic", "as published", "RCDB", "published preset", "none")
-    assert row[8:] == ("T 2000, seed 0", "0-2", "0%", "20", "1.0")
+    assert row[9:] == ("T 2000, seed 0", "0-2", "0%", "20", "1.0")
+
+
+def test_curves_say_how_their_contexts_came() -> None:
+    (line,) = made_up({("1", "Strategic", "rcdb"): [10.0, 20.0]})
+    late = LateTable(late="geometric", mean=20.0, missing_sides=0.2)
+    cell = replace(line.curve.cell, problem=replace(line.curve.cell.problem, contexts=late))
+    results = Results([line, replace(line, curve=replace(line.curve, cell=cell))])
+    at_once, lately = (
+        row[curves_table(results).head.index("contexts")] for row in curves_table(results).rows
+    )
+    assert at_once == "kind at-once"
+    assert lately.startswith("kind late, late geometric, mean 20, std 0, missing_sides 0.2")
 
 
 def test_figures_are_saved_as_pdf_and_png(tmp_path: Path) -> None:

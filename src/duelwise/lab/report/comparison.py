@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from duelwise.lab.cells.codec import encode_kind
-from duelwise.lab.cells.problem import CORRUPTIONS, DELAYS, WORLDS
+from duelwise.lab.cells.problem import CONTEXTS, CORRUPTIONS, DELAYS, WORLDS
 from duelwise.lab.paper.figures import Panel
 from duelwise.lab.paper.published import agrees, published
 from duelwise.lab.paper.records import StudyRecord
@@ -59,27 +59,28 @@ def curves_table(results: Results) -> Table:
     for line in results:
         curve, problem = line.curve, line.curve.cell.problem
         told = ", ".join(f"{name} {_short(value)}" for name, value in curve.cell.method.told().items())
-        world, delay, lies = (
+        world, delay, lies, contexts = (
             ", ".join(f"{name} {_short(value)}" for name, value in encode_kind(part, kinds).items())
             for part, kinds in (
                 (problem.world, WORLDS),
                 (problem.delay, DELAYS),
                 (problem.corruption, CORRUPTIONS),
+                (problem.contexts, CONTEXTS),
             )
         )
         runs = curve.cell.runs
         rows.append(
             (
                 line.panel, line.variant, name_of(line.method), told or "published preset",
-                curve.cell.method.post_serving, world, delay, lies,
+                curve.cell.method.post_serving, world, delay, lies, contexts,
                 f"T {problem.horizon}, seed {problem.seed}",
                 f"{runs[0]}-{runs[-1]}", f"{curve.self_duels.mean():.0%}",
                 f"{curve.distinct_regret.mean():,.0f}", f"{curve.seconds:.1f}",
             )
         )  # fmt: skip
     head = (
-        "panel", "variant", "method", "settings", "φ̂", "world", "delay", "corruption", "horizon and seed",
-        "runs", "self-duels", "regret from the best distinct pair", "seconds",
+        "panel", "variant", "method", "settings", "φ̂", "world", "delay", "corruption", "contexts",
+        "horizon and seed", "runs", "self-duels", "regret from the best distinct pair", "seconds",
     )  # fmt: skip
     return Table(title="Curves", head=head, rows=tuple(rows))
 
