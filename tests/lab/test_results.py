@@ -18,6 +18,7 @@ from scipy.stats import t as student_t
 from small import made_up
 
 from duelwise.errors import InvalidInput
+from duelwise.lab.cells.experiment import Method
 from duelwise.lab.cells.problem import LateTable
 from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.paper.published import agrees, published
@@ -163,6 +164,13 @@ def test_searches_and_curves_are_tabulated() -> None:
     (row,) = curves_table(made_up({("1", "Strategic", "rcdb"): [10.0, 20.0, 30.0]})).rows
     assert row[:5] == ("Strategic", "as published", "RCDB", "published preset", "none")
     assert row[9:] == ("T 2000, seed 0", "0-2", "0%", "20", "1.0")
+
+
+def test_curves_say_what_part_of_the_paper_they_follow() -> None:
+    (line,) = made_up({("1", "Strategic", "rcdp-ucb"): [10.0, 20.0]})
+    cell = replace(line.curve.cell, method=Method(name="rcdp-ucb", preset="listing-1"))
+    (row,) = curves_table(Results([replace(line, curve=replace(line.curve, cell=cell))])).rows
+    assert row[3] == "preset listing-1"
 
 
 def test_curves_say_how_their_contexts_came() -> None:

@@ -58,7 +58,9 @@ def curves_table(results: Results) -> Table:
     rows: list[tuple[str, ...]] = []
     for line in results:
         curve, problem = line.curve, line.curve.cell.problem
-        told = ", ".join(f"{name} {_short(value)}" for name, value in curve.cell.method.told().items())
+        method = curve.cell.method
+        read = {} if method.preset == "paper" else {"preset": method.preset}
+        told = ", ".join(f"{name} {_short(value)}" for name, value in {**read, **method.told()}.items())
         world, delay, lies, contexts = (
             ", ".join(f"{name} {_short(value)}" for name, value in encode_kind(part, kinds).items())
             for part, kinds in (
@@ -72,7 +74,7 @@ def curves_table(results: Results) -> Table:
         rows.append(
             (
                 line.panel, line.variant, name_of(line.method), told or "published preset",
-                curve.cell.method.post_serving, world, delay, lies, contexts,
+                method.post_serving, world, delay, lies, contexts,
                 f"T {problem.horizon}, seed {problem.seed}",
                 f"{runs[0]}-{runs[-1]}", f"{curve.self_duels.mean():.0%}",
                 f"{curve.distinct_regret.mean():,.0f}", f"{curve.seconds:.1f}",
