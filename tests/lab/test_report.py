@@ -234,6 +234,14 @@ def test_the_heading_says_what_there_is(records: list[StudyRecord], title: str) 
     assert heading(records) == title
 
 
+def test_titles_in_any_alphabet_are_studies_of_their_own() -> None:
+    names = [
+        record("own", title=title).name
+        for title in ("Cold soup!", "Κρύα σούπα", "冷汤", "热汤", "α = 2", "β = 2")
+    ]
+    assert names == ["own-cold-soup", "own-κρύα-σούπα", "own-冷汤", "own-热汤", "own-α-2", "own-β-2"]
+
+
 def test_times_are_told_in_minutes() -> None:
     session = Session(
         started="today", seconds=90.0, simulated=150.0, computed=7, reused=3, workers="2 local", machine="m"

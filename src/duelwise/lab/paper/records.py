@@ -79,7 +79,8 @@ class StudyRecord(StudySettings):
     def name(self) -> str:
         """The file's name without its ending; an experiment of one's own goes by its title."""
         if self.protocol == OWN:
-            return f"{OWN}-{re.sub(r'[^a-z0-9]+', '-', self.title.lower()).strip('-') or 'experiment'}"
+            letters = re.sub(r"[\W_]+", "-", self.title.lower()).strip("-")  # of any alphabet
+            return f"{OWN}-{letters or 'experiment'}"
         return f"{self.protocol}-{self.post_serving}-{self.runs}"
 
     @property
