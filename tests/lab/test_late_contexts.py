@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -9,10 +10,10 @@ import pytest
 
 from duelwise.errors import InvalidInput
 from duelwise.lab.play.contexts import ContextsAtOnce, LateContexts
-from duelwise.lab.play.delays import ConstantDelay, GaussianDelay, StrategicDelay, TogetherDelay
+from duelwise.lab.play.delays import UNLIMITED, ConstantDelay, GaussianDelay, StrategicDelay, TogetherDelay
 from duelwise.learning.learner_protocol import Learner
 from duelwise.randomness import BLOCK
-from duelwise.types import Array, Contexts, IntArray
+from duelwise.types import Array, Contexts, IntArray, Served
 
 
 class Listening:
@@ -113,6 +114,23 @@ def test_at_once_is_at_once() -> None:
     flight = ContextsAtOnce().start(runs=[0], seed=0, context_dim=1, post_dim=1)
     flight.bring(7, cast("Learner", learner), np.full((1, 2, 1), 7.0), np.full((1, 2, 1), 5.0))
     assert learner.heard == [("seen", 0, 7, [5.0])]
+
+
+class InPython:
+    """A delay of one's own, for votes in the plain loop."""
+
+    budget = UNLIMITED
+
+    def start(self, *, runs: Sequence[int], seed: int) -> InPython:
+        return self
+
+    def rounds(self, t: int, served: Served, utility: Array) -> IntArray:
+        return np.full(len(utility), 5)
+
+
+def test_a_delay_that_is_known_round_by_round_only_is_for_votes() -> None:
+    with pytest.raises(InvalidInput, match="as a DelayTable says"):
+        LateContexts(delay=InPython())
 
 
 def test_what_no_context_can_be_is_refused() -> None:

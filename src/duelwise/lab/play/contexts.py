@@ -16,7 +16,7 @@ import numpy as np
 from duelwise.errors import InvalidInput
 from duelwise.lab.play.channel import with_room
 from duelwise.lab.play.checks import check_number, check_whole
-from duelwise.lab.play.delays import DelayModel, NoDelay, StrategicDelay
+from duelwise.lab.play.delays import DelayModel, DelayTable, NoDelay
 from duelwise.learning.core.dispatch import kernel, role
 from duelwise.learning.core.jit import compiled
 from duelwise.learning.core.pending import FREE, SERVED, find
@@ -182,14 +182,22 @@ class LateContexts:
         check_number("missing_values", self.missing_values, least=0.0, most=1.0)
         if self.deadline is not None:
             check_whole("deadline", self.deadline, least=0)
-        if isinstance(self.delay, StrategicDelay):
+        if not _follows_a_table(self.delay):
             raise InvalidInput(
-                "Contexts are late by chance or by a fixed time; a strategic delay looks at utilities. "
+                f"delay is {self.delay!r}. Contexts are late by chance or by a fixed time, as a DelayTable "
+                "says for a block of rounds; a strategic delay looks at utilities. "
                 "Take a constant, stochastic, geometric or Pareto delay."
             )
 
     def start(self, *, runs: Sequence[int], seed: int, context_dim: int, post_dim: int) -> LateFlight:
         return LateFlight(self, runs, seed, context_dim, post_dim)
+
+
+def _follows_a_table(delay: DelayModel) -> bool:
+    """Whether the delays of a block of rounds are known before it is played."""
+    at_work: Any = delay.start(runs=(0,), seed=0)
+    table = at_work.compiled(0, 1) if hasattr(at_work, "compiled") else None
+    return isinstance(table, DelayTable) and not table.only_good
 
 
 class LateFlight:
