@@ -6,6 +6,8 @@ from living import Clock
 
 from duelwise.storage import Store
 from duelwise.stream import DecisionStream, StreamSettings
+from duelwise.stream.evaluating import Folds, evaluate
+from duelwise.stream.stressing import stress
 
 
 @pytest.mark.parametrize("goal", ["serve", "settle"])
@@ -26,3 +28,21 @@ def test_a_difference_near_nothing_breaks_no_answer(
             duel = stream.ask([[0.5], [3.0]])
             stream.tell(duel.ticket, "left" if duel.left.index == 1 else "right")
         assert stream.best([[0.5], [3.0]]).id == "1"
+
+
+@pytest.mark.parametrize("tiny", [5e-324, 1e-200, 1e-160, 1e-139])
+def test_a_difference_near_nothing_breaks_nothing_that_looks_at_all_votes(
+    store: Store, clock: Clock, tiny: float
+) -> None:
+    settings = StreamSettings(context_dim=2, sources="weighted")
+    with DecisionStream.create(store, "small", settings, clock=clock) as stream:
+        for n in range(30):
+            duel = stream.ask([[0.0, 0.0], [1.0, tiny]])
+            stream.tell(duel.ticket, "left" if duel.left.index else "right", source=f"rater {n % 3}")
+        stream.wait_for_background()
+        assert stream.report().problem is None
+        log, upto = stream.replica.log, stream.replica.folded.seq
+        assert stress(settings, log, upto=upto, attack="strategic").votes == 30
+        found = evaluate(settings, log, upto=upto, folds=Folds(count=2)).lines[-1].held_out
+        assert found is not None
+        assert found.accuracy == 1

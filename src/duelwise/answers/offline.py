@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from duelwise.answers.belief import LEAST_SCALE, SCALE_STEP, SCALES
+from duelwise.answers.belief import LEAST_SCALE, SCALE_STEP, SCALES, TINY
 from duelwise.answers.raters import fit
 from duelwise.types import Array
 
@@ -39,7 +39,7 @@ def offline_fit(dz: Array, outcome: Array, weight: Array | None = None) -> Array
 
 def unit_precision(dz: Array) -> Array:
     """(d,) k̄ v: the prior's precision at s = 1; 1 for a feature that never differs."""
-    differs = dz != 0.0
+    differs = np.abs(dz) > TINY
     times = differs.sum(axis=0)
     typical = max(float(times.sum()) / len(dz), 1.0)
     return np.where(times > 0, typical * (dz**2).sum(axis=0) / np.maximum(times, 1), 1.0)
