@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 HOSTILE = "<script>alert(1)</script>"
+LONG = "stars" * 30
 SOURCE = "<img src=x onerror=alert(2)>"
 VOTES, AT_ONCE = 5000, 100
 TASTE = np.array([1.0, -0.5, 0.3])
@@ -39,7 +40,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     features = rng.normal(size=(12, 3))
     features[0] = [3.0, -1.0, 1.0]  # the hostile one is the best
     ids = [HOSTILE, *(f"item {k}" for k in range(1, 12))]
-    settings = StreamSettings(context_dim=3, feature_names=("size", "<b>price", "stars"), position_bias=True)
+    settings = StreamSettings(context_dim=3, feature_names=("size", "<b>price", LONG), position_bias=True)
     with DecisionStream.create(store, "shop", settings, clock=lambda: next(moments)) as stream:
         stream.put_items([{"id": id, "features": x.tolist()} for id, x in zip(ids, features, strict=True)])
         utility = dict(zip(ids, (features @ TASTE).tolist(), strict=True))
@@ -124,9 +125,9 @@ def test_the_page_can_be_used_from_the_keyboard(page: str, chromium: Browser) ->
                 "document.activeElement.getAttribute('aria-label') || document.activeElement.tagName"
             )
         )
-    tab.locator("select[name=adjust]").select_option("stars")
+    tab.locator("select[name=adjust]").select_option(LONG)
     tab.get_by_role("button", name="Show").press("Enter")
-    tab.wait_for_url("**/streams/shop?adjust=stars")
-    assert "Board with stars held equal" in tab.locator("body").inner_text()
+    tab.wait_for_url(f"**/streams/shop?adjust={LONG}")
+    assert f"Board with {LONG} held equal" in tab.locator("body").inner_text()
     tab.close()
     assert {"A", "Board", "Coefficients", "Raters", "SELECT", "BUTTON"} <= reached
