@@ -89,6 +89,11 @@ def test_a_duel_needs_two_items_each_named_once(catalogue: Catalogue) -> None:
         catalogue.offered(ids=["a", "b", "c", "b"], group=None)
 
 
+def test_ids_and_a_group_are_not_asked_for_together(catalogue: Catalogue) -> None:
+    with pytest.raises(InvalidInput, match="Both ids and the group 'absent'"):
+        catalogue.offered(ids=["a", "b"], group="absent")
+
+
 def test_a_look_that_a_change_overtakes_is_not_kept(
     catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,6 +84,10 @@ class Catalogue:
 
     def offered(self, *, ids: Sequence[str] | None, group: str | None) -> CandidateSet:
         """What can be chosen from: the items of these ids, of a group, or all; at least two."""
+        if ids is not None and group is not None:
+            raise InvalidInput(
+                f"Both ids and the group {group!r:.80} are given; expected one of them, or none for all."
+            )
         if ids is not None:
             check_ids(ids)
             offered = self.some(ids)
