@@ -11,9 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from duelwise.answers.influence import leaders_without
-from duelwise.errors import UnknownName
+from duelwise.cli import app
+from duelwise.errors import InvalidInput, UnknownName
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.audit_page import audit_page
 from duelwise.stream.auditing import audit
@@ -167,6 +169,22 @@ def test_an_audit_asks_who_would_lead_without_a_group_only_for_those_it_shows(
     assert {one.group: one.leader_without for one in found.groups} == {"everybody": HOSTILE}
     assert found.leader == "plain"
     assert asked == [1]
+
+
+@pytest.mark.parametrize("text", ['{"@rater 0": null}', '{"@rater 0": ["a"]}', "[" * 100_000, "[]"])
+def test_groups_that_are_none_are_refused(stream: DecisionStream, tmp_path: Path, text: str) -> None:
+    (tmp_path / "groups.json").write_text(text, encoding="utf-8")
+    store, groups = f"sqlite:///{tmp_path}/t.db", f"{tmp_path}/groups.json"
+    words = ["audit", stream.name, "--groups", groups, "--store", store]
+    assert isinstance(CliRunner().invoke(app, words).exception, InvalidInput)
+
+
+def test_groups_may_begin_with_a_mark_of_utf8(stream: DecisionStream, tmp_path: Path) -> None:
+    (tmp_path / "groups.json").write_text('{"@rater 0": "all", "@rater 1": "all"}', encoding="utf-8-sig")
+    store, groups = f"sqlite:///{tmp_path}/t.db", f"{tmp_path}/groups.json"
+    words = ["audit", stream.name, "--groups", groups, "--store", store]
+    found = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    assert [one["group"] for one in found["groups"]] == ["all"]
 
 
 @pytest.mark.parametrize("usual", [1.0, 0.2])

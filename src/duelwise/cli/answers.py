@@ -240,15 +240,21 @@ def _chosen(group: str | None, ids: list[str] | None) -> FromCatalogue:
 
 
 def _groups(file: Path) -> dict[str, str]:
+    from duelwise.stream.text_files import opened_text
+
     try:
-        content = json.loads(file.read_text("utf-8"))
-    except ValueError as error:
+        with opened_text(file) as text:
+            content = json.load(text)
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(
             f"{file} is no JSON: {error}. Expected an object of sources and groups."
         ) from error
     if not isinstance(content, dict):
         raise InvalidInput(f"{file} is no object; expected the group of each source by its name.")
-    return {str(source): str(group) for source, group in cast("dict[str, object]", content).items()}
+    for source, group in cast("dict[str, object]", content).items():
+        if not isinstance(group, str):
+            raise InvalidInput(f"{file} has {group!r:.80} as the group of {source!r:.80}; expected text.")
+    return cast("dict[str, str]", content)
 
 
 def _plain(rows: Sequence[Any]) -> list[dict[str, object]]:
