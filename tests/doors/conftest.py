@@ -20,6 +20,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "file").write_text("no folder")
     (tmp_path / "torn.backup").write_text('{"format": "duelwise log 1"')
     (tmp_path / "bad.csv").write_text("left.price,right.price,winner\n1,x,left\n")
+    (tmp_path / "endless.csv").write_text(f"left.price,right.price,winner\n1,{200_000 * '2'},left\n")
     (tmp_path / "short.csv").write_text("left.price,winner\n1,left\n")
     (tmp_path / "votes.txt").write_text("left\n")
     (tmp_path / "plain.toml").write_text('[world]\nkind = "synthetic"\n')

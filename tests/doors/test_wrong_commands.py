@@ -121,6 +121,7 @@ COMMANDS: list[tuple[str, str, str]] = [
     ("create drinks --context-dim 2 --feature-names a", "a", "expected"),
     ("import meals nowhere.csv", "nowhere.csv", "can be read"),
     ("import meals bad.csv", "'x'", "a number"),
+    ("import meals endless.csv", "endless.csv", "cells"),
     ("import meals short.csv", "right.price", "expected"),
     ("import meals votes.txt", ".txt", ".csv"),
     ("import meels bad.csv", "'meels'", "meals"),

@@ -88,6 +88,14 @@ def test_a_users_table_becomes_a_world(tmp_path: Path) -> None:
     assert settings.data_digest() != before
 
 
+def test_a_users_table_may_begin_with_a_mark(tmp_path: Path) -> None:
+    """As a spreadsheet saves it."""
+    path = tmp_path / "meals.csv"
+    path.write_text(TABLE, encoding="utf-8-sig")
+    settings = Spreadsheet(path=str(path), before=("id",), after=(), utility="stars", separator=";")
+    assert settings.start(runs=(0,), seed=0).context_dim == 1
+
+
 def test_a_table_that_was_changed_is_read_again(tmp_path: Path) -> None:
     """In one process too: its curve would be kept under the name of the new content."""
     path = tmp_path / "meals.csv"
@@ -127,7 +135,8 @@ def test_a_users_mistakes_are_named(tmp_path: Path) -> None:
     [
         (b"", "holds no rows"),
         (b"id,stars\n", "holds no rows"),
-        (b"id,stars,caf\xe9\n1,2,3\n", "is no text in UTF-8"),
+        (b"id,stars,caf\xe9\n1,2,3\n", "is not in UTF-8"),
+        (b'id,stars\n"' + 200_000 * b"x" + b'",2\n', "is no CSV"),
         (b"id,stars,id\n1,2,3\n2,3,4\n", "2 columns called 'id'"),
     ],
 )

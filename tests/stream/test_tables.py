@@ -28,7 +28,7 @@ from duelwise.stream.tables import (
     votes_as,
     written,
 )
-from duelwise.stream.text_files import unquoted
+from duelwise.text_files import unquoted
 from duelwise.types import Array, IntArray
 
 HOSTILE = "=SUM(A1)<script>"

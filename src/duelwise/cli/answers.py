@@ -240,7 +240,7 @@ def _chosen(group: str | None, ids: list[str] | None) -> FromCatalogue:
 
 
 def _groups(file: Path) -> dict[str, str]:
-    from duelwise.stream.text_files import opened_text
+    from duelwise.text_files import opened_text
 
     try:
         with opened_text(file) as text:

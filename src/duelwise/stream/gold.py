@@ -10,8 +10,8 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from duelwise.errors import InvalidInput
-from duelwise.stream.text_files import csv_rows, opened_text
 from duelwise.stream.vote_table import VoteTable
+from duelwise.text_files import csv_rows, opened_text
 from duelwise.types import Array, BoolArray
 
 

@@ -21,7 +21,7 @@ from duelwise.stream.decision_stream import DecisionStream
 from duelwise.stream.lifecycle import WINNERS
 from duelwise.stream.operations import Import
 from duelwise.stream.settings import StreamSettings
-from duelwise.stream.text_files import csv_rows, opened_text
+from duelwise.text_files import csv_rows, opened_text
 
 AT_ONCE = 200  # duels in one transaction
 

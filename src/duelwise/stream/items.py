@@ -18,7 +18,7 @@ from duelwise.stream.catalogue import Catalogue
 from duelwise.stream.encoding import Encoder
 from duelwise.stream.events import ItemsPut
 from duelwise.stream.settings import StreamSettings
-from duelwise.stream.text_files import csv_rows, opened_text
+from duelwise.text_files import csv_rows, opened_text
 
 CHUNK = 2000  # items in one event
 LONGEST_CONTENT = 100_000  # characters of an item's content as JSON

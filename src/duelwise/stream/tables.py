@@ -11,8 +11,8 @@ from duelwise.errors import check_known, require, unknown_name
 from duelwise.storage import JSON
 from duelwise.stream.catalogue import Catalogue
 from duelwise.stream.decision_stream import DecisionStream
-from duelwise.stream.text_files import quoted
 from duelwise.stream.vote_table import VoteTable
+from duelwise.text_files import quoted
 
 Columns = Mapping[str, Sequence[JSON]]
 FORMATS = ("csv", "parquet", "jsonl", "preferences")

@@ -12,7 +12,7 @@ from duelwise.sources import digest, source, sources
 
 NUMBERS = ("learning", "lab/play", "lab/worlds", "lab/cells")
 """The packages that make numbers; the others decide what is played and what is made of it."""
-SHARED = ("garbage_collection.py", "randomness.py", "types.py", "errors.py", "sources.py")
+SHARED = ("garbage_collection.py", "randomness.py", "types.py", "errors.py", "sources.py", "text_files.py")
 
 
 @lru_cache(maxsize=1)

@@ -24,6 +24,7 @@ from duelwise.lab.play.checks import check_whole
 from duelwise.lab.worlds.datasets import digest, existing, standardised
 from duelwise.lab.worlds.items import Items
 from duelwise.lab.worlds.recorded import RecordedWorld, StrengthFit, VoteRecord
+from duelwise.text_files import opened_text
 from duelwise.types import Array
 
 FILES = ("crowd-comparisons.csv", "models.jsonl", "prompts.jsonl", "results.jsonl")
@@ -79,7 +80,7 @@ def _load(folder: str, content: str) -> tuple[Items, VoteRecord]:
     They are read anew when the digest of the files is another.
     """
     votes_file, _, prompts_file, answers_file = _paths(folder)
-    with votes_file.open(newline="") as lines:
+    with opened_text(votes_file) as lines:
         votes = list(csv.DictReader(lines))
     voted = {int(vote["prompt"]) for vote in votes}
     answers: list[_Answer] = [answer for answer in _rows(answers_file) if answer["prompt"] in voted]
@@ -98,7 +99,8 @@ def _load(folder: str, content: str) -> tuple[Items, VoteRecord]:
 
 
 def _rows(file: Path) -> list[Any]:
-    return [json.loads(line) for line in file.read_text().splitlines() if line]
+    with opened_text(file) as lines:
+        return [json.loads(line) for line in lines if line.strip()]
 
 
 def _number(number: dict[tuple[int, int], int], vote: dict[str, str], side: str) -> int:

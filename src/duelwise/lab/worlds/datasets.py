@@ -6,6 +6,7 @@ import csv
 import gzip
 import hashlib
 import io
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -81,7 +82,7 @@ def load(name: str) -> LabelledData:
             f"install the package again, or make the file anew from {entry.source} with "
             "tools/pack_datasets.py."
         )
-    header, rows = read_table(raw.decode(), separator=",")
+    header, rows = read_table(io.StringIO(raw.decode()), separator=",")
     numbers = as_numbers([row[:-1] for row in rows], header[:-1])
     return labelled(numbers, [row[-1] for row in rows], names=header[:-1])
 
@@ -103,9 +104,9 @@ def standardised(numbers: Array) -> Array:
     return (numbers - numbers.mean(axis=0)) / np.where(differs, numbers.std(axis=0), np.inf)
 
 
-def read_table(text: str, *, separator: str) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of a CSV text; both empty where it is."""
-    header, *rows = list(csv.reader(io.StringIO(text), delimiter=separator)) or [[]]
+def read_table(text: Iterable[str], *, separator: str) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of the lines of a CSV; both empty where it is."""
+    header, *rows = list(csv.reader(text, delimiter=separator)) or [[]]
     return header, rows
 
 

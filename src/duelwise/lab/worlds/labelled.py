@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from duelwise.lab.play.checks import check_whole
 from duelwise.lab.play.world import World
 from duelwise.lab.worlds.datasets import as_numbers, dataset, digest, existing, load, read_table, standardised
 from duelwise.lab.worlds.items import VOTE_RULES, Items, ItemWorld
+from duelwise.text_files import opened_text
 from duelwise.types import Array
 
 
@@ -88,7 +88,8 @@ def _read(
 ) -> tuple[Array, Array]:
     """(N, d) standardised columns and (N,) utilities as they stand, read anew when the digest is another."""
     file = existing(path, what="The table", source="wherever you keep it")
-    header, rows = read_table(_text(file), separator=separator)
+    with opened_text(file) as text:
+        header, rows = read_table(text, separator=separator)
     if not rows:
         raise InvalidInput(
             f"{path} holds no rows. Expected a line with the columns' names, then one for each row."
@@ -103,11 +104,3 @@ def _read(
     chosen = [[row[place] if place < len(row) else "" for place in wanted] for row in rows]
     numbers = as_numbers(chosen, [*columns, utility])
     return standardised(numbers[:, :-1]), numbers[:, -1]
-
-
-def _text(file: Path) -> str:
-    """A file's text; some spreadsheets put a mark before UTF-8."""
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"{file} is no text in UTF-8: {error}. Expected one: save it so.") from None

@@ -7,6 +7,7 @@ Known after: changes and comfort.
 from __future__ import annotations
 
 import gzip
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -51,7 +52,7 @@ class TrainChoices:
 def _load(path: str, content: str) -> tuple[Items, VoteRecord]:
     """Every different journey once, and every choice between two; read anew when the digest is another."""
     file = existing(path, what="The table of train choices", source=SOURCE)
-    header, rows = read_table(gzip.decompress(file.read_bytes()).decode(), separator=",")
+    header, rows = read_table(io.StringIO(gzip.decompress(file.read_bytes()).decode()), separator=",")
     wanted = ["id", *[f"{trait}{side}" for side in (1, 2) for trait in TRAITS]]
     missing = [name for name in (*wanted, "choice") if name not in header]
     if missing:
