@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -77,6 +80,37 @@ def test_json_goes_to_the_terminal_alone() -> None:
     said = typed("run", "linear", *SMALL, "--methods", "rcdb", "--json", "-")
     assert set(json.loads(said.stdout)["methods"]) == {"rcdb"}
     assert "rcdp-ucb" in json.loads(typed("list", "--json", "-").stdout)["methods"]
+
+
+def test_a_terminal_without_greek_is_no_obstacle(tmp_path: Path) -> None:
+    """Nor is a file: in UTF-8 whatever the machine's encoding is; and JSON stays JSON."""
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    code = r"""
+import sys
+from pathlib import Path
+from duelwise.cli import main
+from duelwise.cli.outputs import write_json
+
+def named(): return {"\u03c6": "\u00e9"}
+
+sys.argv = ["duelwise", "advise"]
+try:
+    main()
+finally:
+    write_json(Path("x.json"), named)
+    write_json(Path("-"), named)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert r"\u03b2_T" in done.stdout  # β
+    assert json.loads(done.stdout.splitlines()[-1]) == {"φ": "é"}
+    assert json.loads((tmp_path / "x.json").read_text(encoding="utf-8")) == {"φ": "é"}
 
 
 def test_quiet_says_nothing() -> None:

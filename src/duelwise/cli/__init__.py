@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
+import json
 import sys
+from io import TextIOWrapper
 from typing import NoReturn, cast
 
 import typer
@@ -50,6 +53,7 @@ furnish()
 
 def main() -> None:
     """Run a command; what goes wrong on purpose is one message and exit code 2, not a traceback."""
+    _escape_what_cannot_be_shown()
     try:
         # Not `standalone`: a wrong word then comes here too, and is told as all else is.
         code = app(standalone_mode=False)
@@ -66,6 +70,19 @@ def main() -> None:
         _refuse("File", _told(error))
     else:
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _escape_what_cannot_be_shown() -> None:
+    """A letter that the terminal's encoding lacks is escaped as in JSON, which stays JSON by that."""
+    codecs.register_error("as_json", _as_json)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="as_json")
+
+
+def _as_json(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
 ADVICE: dict[type[DuelwiseError], str] = {

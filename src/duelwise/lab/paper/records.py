@@ -118,7 +118,7 @@ def write_record(folder: Path, record: StudyRecord) -> StudyRecord:
 
 def read_record(path: Path) -> StudyRecord:
     """The record in a file."""
-    table = dict(table_at(json.loads(path.read_text()), path.name))
+    table = dict(table_at(json.loads(path.read_text(encoding="utf-8")), path.name))
     lists: dict[str, type[Frozen]] = {"entries": Entry, "tried": Tried, "sessions": Session}
     parts = {name: _decode_all(table.pop(name), kind, name) for name, kind in lists.items()}
     return replace(StudyRecord(**vars(decode(table, StudySettings, where=path.name))), **parts)
@@ -152,6 +152,6 @@ def _decode_all(rows: Plain, kind: type[Frozen], where: str) -> tuple[Frozen, ..
 def _processor() -> str:
     """The processor's name where the system says it."""
     about = Path("/proc/cpuinfo")
-    lines = about.read_text().splitlines() if about.exists() else []
+    lines = about.read_text(encoding="utf-8").splitlines() if about.exists() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()

@@ -25,5 +25,5 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """A text file, whole or not at all."""
-    write_whole(path, lambda temporary: temporary.write_text(text))
+    """A text file in UTF-8, whole or not at all."""
+    write_whole(path, lambda temporary: temporary.write_text(text, encoding="utf-8"))

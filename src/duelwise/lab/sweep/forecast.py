@@ -146,7 +146,9 @@ def free_memory() -> float | None:
     """Bytes that new work may take; None where the system does not say."""
     about = Path("/proc/meminfo")
     if about.exists():
-        lines = dict(line.split(":", 1) for line in about.read_text().splitlines() if ":" in line)
+        lines = dict(
+            line.split(":", 1) for line in about.read_text(encoding="utf-8").splitlines() if ":" in line
+        )
         if "MemAvailable" in lines:
             return 1024.0 * float(lines["MemAvailable"].split()[0])
     try:
