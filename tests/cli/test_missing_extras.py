@@ -57,7 +57,7 @@ def bare(extra: str, code: str, folder: Path) -> subprocess.CompletedProcess[str
             "lab",
             [
                 "demo", "run linear --plot x.png", "run linear --html x.html", "reproduce 1", "report",
-                "run f.toml",
+                "run f.toml", "run linear --protocol fair --methods rcdb --horizon 9 --runs 2 --quiet",
             ],
         ),
     ],

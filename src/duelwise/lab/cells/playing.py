@@ -12,6 +12,7 @@ from importlib.metadata import version
 import numba
 import numpy as np
 
+from duelwise.errors import require
 from duelwise.lab.cells.experiment import Cell
 from duelwise.lab.play import compiled_loop
 from duelwise.lab.play.simulation import Trajectory
@@ -51,6 +52,7 @@ class Curve:
 
 def play_cell(cell: Cell, *, monitors: bool = False) -> Curve:
     """Simulate a cell in one thread, so that its numbers depend on nothing but the cell."""
+    require("threadpoolctl", extra="lab", purpose="Playing a cell in one thread")
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(limits=1), _one_numba_thread():
