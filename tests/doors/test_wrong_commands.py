@@ -131,6 +131,7 @@ COMMANDS: list[tuple[str, str, str]] = [
     ("verify meels", "'meels'", "meals"),
     ("repair meels", "'meels'", "meals"),
     ("backup meals file/x", "file/x", "may be read or written"),
+    ("stress meals --lies ,", "','", "from 0 to 1"),
     ("audit meals --html x.txt", "x.txt", ".html"),
     ("audit meals --html file/x.html", "file", "may be written"),
     ("serve --candidate-limit 1", "candidate_limit is 1", "at least 2"),

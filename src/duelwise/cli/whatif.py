@@ -95,6 +95,8 @@ def stress(
 
     check_outputs(json=json_file, plot=plot_file, html=html_file)
     shares = [_share(text) for text in named(lies)]
+    if not shares:
+        raise InvalidInput(f"--lies is {lies!r}; expected at least one share from 0 to 1, as 0.05,0.1.")
     lived = log_of(log, store)
     found = strain(
         lived.settings, lived.log, upto=lived.log.head, attack=attack, lies=shares, late=late,
