@@ -24,7 +24,9 @@ def opened_text(path: Path) -> Generator[TextIO]:
                 f"{path.name} is not in UTF-8: {error.reason} at byte {error.start}. Save it as UTF-8."
             ) from error
         except csv.Error as error:
-            raise InvalidInput(f"{path.name} is no CSV: {error}. Expected a table, a row a line.") from error
+            raise InvalidInput(
+                f"{path.name} is no CSV: {error}. Expected cells between separators: check its quotes."
+            ) from error
 
 
 def csv_rows(

@@ -88,14 +88,6 @@ def test_a_users_table_becomes_a_world(tmp_path: Path) -> None:
     assert settings.data_digest() != before
 
 
-def test_a_users_table_may_begin_with_a_mark(tmp_path: Path) -> None:
-    """As a spreadsheet saves it."""
-    path = tmp_path / "meals.csv"
-    path.write_text(TABLE, encoding="utf-8-sig")
-    settings = Spreadsheet(path=str(path), before=("id",), after=(), utility="stars", separator=";")
-    assert settings.start(runs=(0,), seed=0).context_dim == 1
-
-
 def test_a_table_that_was_changed_is_read_again(tmp_path: Path) -> None:
     """In one process too: its curve would be kept under the name of the new content."""
     path = tmp_path / "meals.csv"
