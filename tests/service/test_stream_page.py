@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -60,6 +61,26 @@ def test_of_several_leaders_none_is_called_the_best(http: httpx.Client, store_ur
     assert "<strong>big, large</strong> are settled as the 2 best at level 95 %." in words()
     told = CliRunner().invoke(app, ["rank", "three", "--store", store_url]).stdout
     assert told.endswith("big, large are settled as the 2 best at level 95%.\n")
+
+
+def test_a_source_whose_votes_do_not_count_is_marked(http: httpx.Client) -> None:
+    http.post("/v1/streams", json={"name": "liars", "context_dim": 1, "sources": "weighted"})
+    items = [{"id": str(k), "features": [k / 4]} for k in range(5)]
+    http.put("/v1/streams/liars/items", json={"items": items})
+    for n in range(60):
+        duel = http.post("/v1/streams/liars/ask", json={}).json()
+        lies = n % 6 == 0
+        left = (duel["left"]["id"] > duel["right"]["id"]) != lies
+        vote = {"winner": "left" if left else "right", "source": "liar" if lies else f"rater {n % 6}"}
+        http.post(f"/v1/streams/liars/tickets/{duel['ticket']}/tell", json=vote)
+    until = time.monotonic() + 60
+    while "(distrusted)" not in http.get("/streams/liars").text:
+        assert time.monotonic() < until, "sources are judged in the background"
+        time.sleep(0.05)
+    row = next(row for row in http.get("/streams/liars").text.split("<tr>") if "(distrusted)" in row)
+    assert "<td>liar</td>" in row
+    http.post("/v1/streams/liars/raters/hold", json={"source": "liar"})
+    assert "(held back)" in http.get("/streams/liars").text
 
 
 def test_an_empty_stream_and_an_unknown_one(http: httpx.Client) -> None:
