@@ -173,3 +173,22 @@ def test_what_cannot_be_is_refused(stream: DecisionStream) -> None:
         stressed(stream, attack="random", lies=[5.0])
     result = CliRunner().invoke(app, ["stress", "meals", "--lies", "many"])
     assert isinstance(result.exception, InvalidInput)
+
+
+def test_ranks_of_equal_items_are_alike(tmp_path: Path) -> None:
+    """A ranking that is turned round has correlation -1, also where items are equal; none where all are."""
+    with DecisionStream.create(f"sqlite:///{tmp_path}/equal.db", "equal", SETTINGS) as opened:
+        size = [0.0, 1.0, 1.0, 1.0, 2.0]
+        opened.put_items([{"id": f"item {k}", "features": [one, 0.0]} for k, one in enumerate(size)])
+        for _ in range(40):
+            duel = opened.ask()
+            larger = (duel.left.id or "") > (duel.right.id or "")
+            opened.tell(duel.ticket, "left" if larger else "right")
+        line = stressed(opened, attack="random", lies=[1.0]).lines[1]
+        assert line.name == POSTERIOR
+        assert line.rank_correlation == pytest.approx(-1)
+    with DecisionStream.create(f"sqlite:///{tmp_path}/equal.db", "alike", SETTINGS) as opened:
+        opened.put_items([{"id": f"item {k}", "features": [1.0, 2.0]} for k in range(3)])
+        for _ in range(10):
+            opened.tell(opened.ask().ticket, "left")
+        assert {line.rank_correlation for line in stressed(opened, attack="random").lines} == {None}

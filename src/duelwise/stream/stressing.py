@@ -34,7 +34,7 @@ class Moved(NamedTuple):
     leader: str
     leader_changed: bool
     lead_kept: float | None  # the former leader's lead over the next, as a share; negative: overtaken
-    rank_correlation: float | None  # Spearman's, of the items' utilities; None with fewer than two items
+    rank_correlation: float | None  # Spearman's, of the items' utilities; None unless some differ
     cosine: float  # between Θ̂ and what it would have been, features in units of their range
     relative_change: float  # ‖Θ̂' - Θ̂‖ / ‖Θ̂‖
 
@@ -159,10 +159,17 @@ def _lead_kept(before: Array, after: Array) -> float | None:
 
 
 def _spearman(one: Array, other: Array) -> float | None:
-    if len(one) < 2:
+    """Where all utilities are equal there is no order to compare."""
+    first, second = _ranks(one), _ranks(other)
+    if any(len(np.unique(ranks)) < 2 for ranks in (first, second)):
         return None
-    first, second = (np.argsort(np.argsort(-each, kind="stable")) for each in (one, other))
     return float(np.corrcoef(first, second)[0, 1])
+
+
+def _ranks(values: Array) -> Array:
+    """Equal values share the mean of their ranks."""
+    _, which, times = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(times) - (times - 1) / 2)[which]
 
 
 def _items(settings: StreamSettings, old: Sequence[Recorded]) -> _Items:
