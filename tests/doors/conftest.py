@@ -19,6 +19,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ).close()
     (tmp_path / "file").write_text("no folder")
     (tmp_path / "torn.backup").write_text('{"format": "duelwise log 1"')
+    (tmp_path / "binary.backup").write_bytes(b"SQLite format 3\0\xba")
     (tmp_path / "bad.csv").write_text("left.price,right.price,winner\n1,x,left\n")
     (tmp_path / "endless.csv").write_text(f"left.price,right.price,winner\n1,{200_000 * '2'},left\n")
     (tmp_path / "short.csv").write_text("left.price,winner\n1,left\n")

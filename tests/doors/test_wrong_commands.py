@@ -126,6 +126,7 @@ COMMANDS: list[tuple[str, str, str]] = [
     ("import meals votes.txt", ".txt", ".csv"),
     ("import meels bad.csv", "'meels'", "meals"),
     ("restore nowhere.backup", "nowhere.backup", "can be read"),
+    ("restore binary.backup", "binary.backup", "backup` wrote"),
     ("restore torn.backup", "no JSON", "whole copy"),
     ("export meels", "'meels'", "meals"),
     ("verify meels", "'meels'", "meals"),

@@ -192,8 +192,14 @@ def backup(store: Store, name: str, path: Path) -> None:
 
 def read_backup(path: Path) -> ExportedLog:
     """The log in a file that `backup` wrote, checked to be whole."""
-    with path.open(encoding="utf-8") as file:
-        return read_lines(file)
+    try:
+        with path.open(encoding="utf-8") as file:
+            return read_lines(file)
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"{path} is no exported log: byte {error.start} is no text. "
+            "Expected what `duelwise backup` wrote: give that file."
+        ) from error
 
 
 def restore(store: Store, exported: ExportedLog, *, name: str | None = None) -> None:
