@@ -80,7 +80,10 @@ def test_a_stream_is_derived_with_other_columns(url: str, tickets: list[str], tm
     file = str(tmp_path / "meals.jsonl")
     run("backup", "meals", file)
     run("derive", file, "ratings", "--columns", "minutes,rating=stars,price", "--recipe", "rcdp-ucb")
-    run("derive", file, "plain", "--columns", "way,price")
+    run("derive", file, "plain", "--columns", "way,price", "--context-dim", "2")
+    for option, value in (("--context-dim", "3"), ("--post-dim", "1"), ("--feature-names", "price,way")):
+        with pytest.raises(InvalidInput, match="columns that are kept make it"):
+            run("derive", file, "other", "--columns", "way,price", option, value)
     store = open_store(url)
     with DecisionStream.open(store, "meals") as old, DecisionStream.open(store, "ratings") as new:
         assert new.settings.feature_names == ("rating", "price", "minutes")

@@ -251,12 +251,21 @@ def derive_columns(
         check_known("feature", column, old.feature_names)
     before = [new for new, column in columns.items() if column in old.context_names]
     after = [new for new, column in columns.items() if column in old.post_names]
+    kept: dict[str, JSON] = {
+        "context_dim": len(before), "post_dim": len(after), "feature_names": [*before, *after]
+    }  # fmt: skip
+    for setting, value in (changes or {}).items():
+        if value != kept.get(setting, value):
+            raise InvalidInput(
+                f"{setting} is {value!r}, but the columns that are kept make it {kept[setting]!r}. "
+                "Expected it left out: name other columns instead."
+            )
     settings = StreamSettings.from_dict(
         old.to_dict()
         | {"edition": EDITION}
         | {"ranges": {new: old.ranges[column] for new, column in columns.items() if column in old.ranges}}
         | dict(changes or {})
-        | {"context_dim": len(before), "post_dim": len(after), "feature_names": [*before, *after]}
+        | kept
     )
     x = [old.context_names.index(columns[new]) for new in before]
     y = [old.post_names.index(columns[new]) for new in after]
