@@ -110,8 +110,3 @@ def _remember(history: History, step: Step, outcome: Array, utility: Array) -> N
 def norm(vector: Array, matrix: Array) -> Array:
     """(R,) √(vᵀ A v): vector (R, d), matrix (R, d, d)."""
     return np.sqrt(np.maximum(np.einsum("ri,rij,rj->r", vector, matrix, vector), 0.0))
-
-
-def norms(vectors: Array, matrix: Array) -> Array:
-    """(R, n) √(vᵀ A v) of several vectors: vectors (R, n, d), matrix (R, d, d)."""
-    return np.sqrt(np.maximum(np.sum(np.matmul(vectors, matrix) * vectors, axis=2), 0.0))
