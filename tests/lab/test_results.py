@@ -166,6 +166,13 @@ def test_searches_and_curves_are_tabulated() -> None:
     assert row[9:] == ("T 2000, seed 0", "0-2", "0%", "20", "1.0")
 
 
+def test_one_run_has_neither_deviation_nor_interval() -> None:
+    results = made_up({("1", "Strategic", "rcdp-ucb"): [460.0], ("1", "Strategic", "rcdb"): [800.0]})
+    assert finals_table(results, "").rows == (("1", "Strategic", "460*", "800"),)
+    (row,) = contrast_table(results, "").rows
+    assert row[3:] == ("-340.0", "", "", "no difference shown")
+
+
 def test_curves_say_what_part_of_the_paper_they_follow() -> None:
     (line,) = made_up({("1", "Strategic", "rcdp-ucb"): [10.0, 20.0]})
     cell = replace(line.curve.cell, method=Method(name="rcdp-ucb", preset="listing-1"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from duelwise.lab.cells.codec import encode_kind
 from duelwise.lab.cells.problem import CONTEXTS, CORRUPTIONS, DELAYS, WORLDS
 from duelwise.lab.paper.figures import Panel
@@ -44,11 +46,14 @@ def _beside(line: PlacedCurve, panel: Panel) -> str:
 def contrast_table(results: Results, title: str) -> Table:
     """RCDP-UCB minus every other method, paired by run."""
     rows = [
-        (c.figure, c.panel, name_of(c.second), f"{c.mean:,.1f}", f"{c.low:,.1f}", f"{c.high:,.1f}", c.verdict)
+        (
+            c.figure, c.panel, name_of(c.second), f"{c.mean:,.1f}",
+            *("" if math.isnan(end) else f"{end:,.1f}" for end in (c.low, c.high)), c.verdict,
+        )
         for other in results.methods()
         if other != OURS
         for c in results.contrast(OURS, other)
-    ]
+    ]  # fmt: skip
     head = ("figure", "panel", "against", "difference", "low", "high", "RCDP-UCB is")
     return Table(title=title, head=head, rows=tuple(rows))
 

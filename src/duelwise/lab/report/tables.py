@@ -153,13 +153,17 @@ def finals_table(results: Results, title: str) -> Table:
         finals = {line.method: line.curve.final for line in place}
         lowest = min(finals, key=lambda name: float(finals[name].mean()))
         cells = [
-            f"{finals[m].mean():,.0f} ± {finals[m].std(ddof=1):,.0f}{'*' if m == lowest else ''}"
-            if m in finals
-            else ""
+            f"{_mean_and_deviation(finals[m])}{'*' if m == lowest else ''}" if m in finals else ""
             for m in methods
         ]
         rows.append((place.lines[0].figure, place.lines[0].panel, *cells))
     return Table(title=title, head=("figure", "panel", *[name_of(m) for m in methods]), rows=tuple(rows))
+
+
+def _mean_and_deviation(values: Array) -> str:
+    """One value has no deviation."""
+    deviation = f" ± {values.std(ddof=1):,.0f}" if len(values) > 1 else ""
+    return f"{values.mean():,.0f}{deviation}"
 
 
 def monitors_table(results: Results, title: str) -> Table | None:
