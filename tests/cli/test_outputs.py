@@ -36,6 +36,7 @@ def test_an_own_experiment_is_drawn_written_and_reported(
     said = typed("run", "soup.toml", "--plot", "x.png", "--html", "x.html", "--json", "x.json")
     assert "2 curves, about" in said.stderr
     assert "duelwise report" in said.stdout
+    assert "Drew x.png" in said.stdout
     assert Path("x.png").read_bytes().startswith(b"\x89PNG")
     assert set(json.loads(Path("x.json").read_text())["methods"]) == {"rcdp-ucb", "rcdb"}
     page = Path("x.html").read_text()

@@ -109,6 +109,8 @@ COMMANDS: list[tuple[str, str, str]] = [
     ("theory alpha --page nowhere.md", "nowhere.md", "exists"),
     ("theory alpha --page plain.toml", "plain.toml", "marker"),
     ("list --json file/x.json", "file", "may be written"),
+    ("items meals --withdraw soup --group lunch", "--group is 'lunch'", "leave it out"),
+    ("items meals --load x.csv --limit 5", "--limit is 5", "leave it out"),
     ("streams --store sqlite:///typo.db", "typo.db", "exists"),
     ("streams --store mysql://x", "'mysql'", "sqlite"),
     ("streams --store nonsense", "'nonsense'", "sqlite:///"),

@@ -83,7 +83,7 @@ def test_room_grows_with_the_items(count: int) -> None:
 
 def test_a_duel_needs_two_items_each_named_once(catalogue: Catalogue) -> None:
     assert catalogue.offered(ids=["a", "b"], group=None).ids == ["a", "b"]
-    with pytest.raises(InvalidInput, match="There are 1 items"):
+    with pytest.raises(InvalidInput, match="Items to choose from: 1"):
         catalogue.offered(ids=["a"], group=None)
     with pytest.raises(InvalidInput, match="'b' is named twice"):
         catalogue.offered(ids=["a", "b", "c", "b"], group=None)

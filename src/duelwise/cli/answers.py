@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from duelwise.cli.app import app
+from duelwise.cli.given import given_options, option
 from duelwise.cli.log_argument import LogArgument, lived
 from duelwise.cli.outputs import HtmlOption, check_outputs
 from duelwise.cli.places import existing
@@ -140,6 +141,7 @@ def raters(
 
 @app.command()
 def items(
+    context: typer.Context,
     stream: StreamArgument,
     load: Annotated[
         Path | None, typer.Option(help="Add or change the items of this .csv, .jsonl or .parquet file.")
@@ -153,6 +155,8 @@ def items(
     """Show the catalogue of a stream, load items, or withdraw them."""
     from duelwise.stream import DecisionStream
 
+    if load is not None or withdraw:
+        _refuse_beside_editing(given_options(context))
     with opened(store) as at, DecisionStream.open(at, stream) as target:
         put = None if load is None else target.put_items(existing(load))
         withdrawn = target.withdraw_items(withdraw) if withdraw else None
@@ -168,6 +172,15 @@ def items(
         return
     _print_table(("id", "group", *names), [[one.id, one.group, *one.x.tolist()] for one in page])
     typer.echo(f"{total} items in all.")
+
+
+def _refuse_beside_editing(given: dict[str, object]) -> None:
+    for name in ("group", "limit"):
+        if name in given:
+            raise InvalidInput(
+                f"{option(name)} is {given[name]!r:.80}, but it is for showing the catalogue. Expected it "
+                "without --load and --withdraw: leave it out; a file says the group of each item itself."
+            )
 
 
 @app.command()
@@ -270,7 +283,9 @@ def _asdict(value: Any) -> object:
 
 
 def _print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    table = Table(*(name.replace("_", " ") for name in columns))
+    table = Table()
+    for name in columns:
+        table.add_column(name.replace("_", " "), overflow="fold")  # a name that is cut is another name
     for row in rows:
         table.add_row(*(f"{value:.3g}" if isinstance(value, float) else _text(value) for value in row))
     Console().print(table)

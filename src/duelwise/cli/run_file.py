@@ -70,6 +70,9 @@ def run_file(
     )
     write_json(json_file, lambda: _plain(experiment, curves))
     _draw(curves, title=experiment.title, plot=plot, html=html)
+    for path in (plot, html):
+        if path is not None:
+            out.print(f"Drew {path}", soft_wrap=True)
 
 
 def read_experiment(file: Path) -> Experiment:

@@ -94,7 +94,9 @@ class Catalogue:
         else:
             offered = self.whole() if group is None else self.group(group)
         if len(offered.ids) < 2:
-            raise InvalidInput(f"There are {len(offered.ids)} items to ask about; a duel needs at least two.")
+            raise InvalidInput(
+                f"Items to choose from: {len(offered.ids)}. Expected at least two: put more, or name others."
+            )
         return CandidateSet(offered.x, offered.ids, offered.y, offered.known)
 
     def whole(self) -> Offered:
