@@ -286,6 +286,22 @@ def test_past_duels_warm_a_stream_up(stream: DecisionStream, tmp_path: Path) -> 
     assert stream.ticket(stream.report().down_weighted_votes[0].ticket).state == "told"
 
 
+@pytest.mark.parametrize("before", [0, 1], ids=["in the file", "in the stream"])
+def test_an_event_id_of_another_duel_changes_nothing(
+    stream: DecisionStream, tmp_path: Path, before: int
+) -> None:
+    path = tmp_path / "past.jsonl"
+    path.write_text(json.dumps(JSONL[1]) + "\n")
+    for _ in range(before):
+        assert import_duels(stream, path) == 1
+    others = [JSONL[0]] * 250 + ([] if before else [JSONL[1]])
+    again = [JSONL[1] | {"winner": "left"}]
+    path.write_text("\n".join(json.dumps(line) for line in [*others, *again]))
+    with pytest.raises(Conflict, match=rf"line {len(others) + 1}: .*'past 2'.* Nothing was imported"):
+        import_duels(stream, path)
+    assert stream.counts()["told"] == before
+
+
 @pytest.mark.parametrize("wrong", [{"source": "Zoë"}, {"event_id": 5}, {"source": ["a"]}], ids=str)
 def test_a_file_with_a_wrong_name_changes_nothing(
     stream: DecisionStream, tmp_path: Path, wrong: dict[str, object]

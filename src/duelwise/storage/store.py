@@ -22,8 +22,10 @@ from duelwise.storage.database import (
 )
 from duelwise.storage.keys import Keys
 from duelwise.storage.reading import (
+    NAMED_EVENTS,
     READ_CHUNK,
     STREAM_COLUMNS,
+    by_name,
     current,
     newest_snapshot,
     next_chunk,
@@ -279,6 +281,11 @@ class Store:
     def tickets(self, stream_id: int, rounds: Iterable[int]) -> dict[int, TicketRow]:
         with self._reading() as connection:
             return read_tickets(connection, stream_id, rounds)
+
+    def named(self, stream_id: int, event_ids: Sequence[str]) -> dict[str, EventRow]:
+        """The events that carry these ids, those that exist."""
+        with self._reading() as connection:
+            return by_name(NAMED_EVENTS.rows(connection, stream_id, event_ids))
 
     # -- snapshots ----------------------------------------------------------------------
 

@@ -13,10 +13,12 @@ from duelwise.receipts import Receipt
 from duelwise.stream import tickets
 from duelwise.stream.candidates import CandidateSet, check_name, read_candidates, read_features
 from duelwise.stream.choosing import Choice, Chooser
+from duelwise.stream.encoding import Encoder
 from duelwise.stream.events import Asked, Told
 from duelwise.stream.lifecycle import outcome_of
 from duelwise.stream.operations import MOST_VOTES, Answer, Ask, Decision, FromCatalogue, Import
 from duelwise.stream.repeating import check_repeated, decision_of, digest_of
+from duelwise.stream.settings import StreamSettings
 from duelwise.stream.stream_state import KEPT_FROM
 from duelwise.stream.transaction import Transaction, receipt_of, taken
 from duelwise.types import Array, IntArray
@@ -130,7 +132,7 @@ class Asking:
         """Record a duel that was decided elsewhere, with its vote."""
         check_name("event_id", duel.event_id)
         check_name("source", duel.source)
-        x, y = self._past_features(duel)
+        x, y = past_features(duel, self._record.settings, self._record.folded.encoder)
         outcome = outcome_of(duel.winner, swapped=False)
         if outcome is None:
             raise InvalidInput("The winner is 'skip'; a duel without a vote teaches nothing. Leave it out.")
@@ -153,17 +155,6 @@ class Asking:
         )
         ticket = self._record.append_asked(asked, duel.event_id)
         return receipt_of(self._record.advance(ticket, Told(round, outcome, duel.source)))
-
-    def _past_features(self, duel: Import) -> tuple[Array, Array]:
-        """x (2, dx) and y (2, dy) of a past duel."""
-        settings = self._record.settings
-        x, y = np.empty((2, settings.context_dim)), np.empty((2, settings.post_dim))
-        sides = (("left", duel.left, duel.left_context), ("right", duel.right, duel.right_context))
-        for side, (name, features, context) in enumerate(sides):
-            owner = f"the {name} candidate"
-            x[side] = read_features(features, settings.context_names, owner, self._record.folded.encoder)
-            y[side] = read_features(context, settings.post_names, f"{owner}'s context")
-        return x, y
 
     def _wanted(self, asked: int | None) -> int:
         """How many votes the duel shall get."""
@@ -204,3 +195,14 @@ def _digest(ask: Ask, offered: CandidateSet) -> str:
     if isinstance(chosen, FromCatalogue):
         return digest_of("catalogue", *(chosen.ids or ()), f"group {chosen.group}")
     return digest_of(offered.x, *(offered.ids or ()))
+
+
+def past_features(duel: Import, settings: StreamSettings, encoder: Encoder) -> tuple[Array, Array]:
+    """x (2, dx) and y (2, dy) of a past duel."""
+    x, y = np.empty((2, settings.context_dim)), np.empty((2, settings.post_dim))
+    sides = (("left", duel.left, duel.left_context), ("right", duel.right, duel.right_context))
+    for side, (name, features, context) in enumerate(sides):
+        owner = f"the {name} candidate"
+        x[side] = read_features(features, settings.context_names, owner, encoder)
+        y[side] = read_features(context, settings.post_names, f"{owner}'s context")
+    return x, y

@@ -14,14 +14,18 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
-from duelwise.errors import DuelwiseError, InvalidInput
+from duelwise.errors import Conflict, DuelwiseError, InvalidInput
 from duelwise.receipts import Receipt
-from duelwise.stream.candidates import Features, check_name, read_features
+from duelwise.stream.asking import past_features
+from duelwise.stream.candidates import CandidateSet, Features, check_name
 from duelwise.stream.decision_stream import DecisionStream
+from duelwise.stream.events import Asked, decode
 from duelwise.stream.lifecycle import WINNERS
 from duelwise.stream.operations import Import
+from duelwise.stream.repeating import check_repeated, digest_of
 from duelwise.stream.settings import StreamSettings
 from duelwise.text_files import csv_rows, opened_text
+from duelwise.types import Array
 
 AT_ONCE = 200  # duels in one transaction
 
@@ -34,10 +38,7 @@ def import_duels(
     Give each an `event_id`, and an import that was interrupted can be run again. `on_progress` hears
     how many of how many are done.
     """
-    total = 0
-    for number, duel in read_duels(path, stream.settings):
-        _check(duel, stream, f"{path.name}, line {number}")
-        total += 1
+    total = _check_all(stream, path)
     new = done = 0
     duels = read_duels(path, stream.settings)
     while chunk := list(islice(duels, AT_ONCE)):
@@ -105,14 +106,34 @@ def _number(text: str | None, column: str, where: str) -> float:
         raise InvalidInput(f"{where}: the column {column!r} holds {text!r}; expected a number.") from error
 
 
-def _check(duel: Import, stream: DecisionStream, where: str) -> None:
-    settings = stream.settings
+def _check_all(stream: DecisionStream, path: Path) -> int:
+    """How many duels a file holds, all of which can be recorded."""
+    total, here = 0, dict[str, str]()  # digests of the duels with an event_id
+    duels = read_duels(path, stream.settings)
+    while chunk := list(islice(duels, AT_ONCE)):
+        read = [(duel, *_check(duel, stream, f"{path.name}, line {number}")) for number, duel in chunk]
+        ids = {duel.event_id for duel, _, _ in read if duel.event_id is not None}
+        before = stream.replica.store.named(stream.replica.row.id, list(ids))
+        for (number, _), (duel, x, y) in zip(chunk, read, strict=True):
+            id, digest = duel.event_id, digest_of(x, y, duel.winner)
+            if id is None:
+                continue
+            try:
+                if id in before:
+                    asked = cast("Asked", decode(before[id]).event)  # only asks carry an event_id
+                    check_repeated(asked, digest, CandidateSet(x, None), id)
+                if here.setdefault(id, digest) != digest:
+                    raise Conflict(f"The event_id {id!r} stands above with another duel; give each its own.")
+            except Conflict as error:
+                raise Conflict(f"{path.name}, line {number}: {error} Nothing was imported.") from error
+        total += len(chunk)
+    return total
+
+
+def _check(duel: Import, stream: DecisionStream, where: str) -> tuple[Array, Array]:
+    """x (2, dx) and y (2, dy) of a duel that can be recorded."""
     try:
-        for side in ("left", "right"):
-            features = cast("Features", getattr(duel, side))
-            context = cast("Features", getattr(duel, f"{side}_context"))
-            read_features(features, settings.context_names, f"the {side} candidate", stream.encoder)
-            read_features(context, settings.post_names, f"the {side} candidate's context")
+        x, y = past_features(duel, stream.settings, stream.encoder)
         check_name("source", duel.source)
         check_name("event_id", duel.event_id)
     except InvalidInput as error:
@@ -121,3 +142,4 @@ def _check(duel: Import, stream: DecisionStream, where: str) -> None:
         raise InvalidInput(
             f"{where}: the winner is {duel.winner!r}; expected left, right or tie. Nothing was imported."
         )
+    return x, y
