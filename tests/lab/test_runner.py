@@ -173,7 +173,9 @@ if __name__ == "__main__":
 def test_a_sweep_killed_five_times_ends_with_the_same_numbers(tmp_path: Path) -> None:
     whole, torn = CurveStore(tmp_path / "whole"), CurveStore(tmp_path / "torn")
     Runner(store=whole, jobs=2).run(SWEPT)
-    waits = np.random.Generator(np.random.PCG64(7)).uniform(0.0, 0.3, 5)
+    written = sorted(cell.stat().st_mtime for cell in _cells(whole))
+    apart = float(np.median(np.diff(written)))  # seconds, on this machine
+    waits = np.random.Generator(np.random.PCG64(7)).uniform(0.0, 2 * apart, 5)
     for wait in waits:
         kept = _kept(torn)
         sweep = subprocess.Popen(
@@ -191,8 +193,12 @@ def test_a_sweep_killed_five_times_ends_with_the_same_numbers(tmp_path: Path) ->
     same(whole, torn, SWEPT)
 
 
+def _cells(store: CurveStore) -> list[Path]:
+    return list(store.folder.glob("cells/[!.]*.parquet"))
+
+
 def _kept(store: CurveStore) -> int:
-    return len(list(store.folder.glob("cells/[!.]*.parquet")))
+    return len(_cells(store))
 
 
 @pytest.mark.long
