@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from duelwise.errors import InvalidInput, UnknownItem, UnknownName
+from duelwise.errors import Conflict, InvalidInput, UnknownItem, UnknownName
 from duelwise.storage import open_store
 from duelwise.stream import DecisionStream, FromCatalogue, StreamSettings
 from duelwise.stream.gold import read_gold
@@ -284,3 +284,15 @@ def test_a_report_allows_for_sources_whose_votes_are_alike(stream: DecisionStrea
     assert wider.estimate == plain.estimate
     assert wider.standard_error > 1.5 * plain.standard_error
     assert wider.high - wider.low > 1.5 * (plain.high - plain.low)
+
+
+def test_a_request_sent_again_is_answered_though_its_items_are_gone(stream: DecisionStream) -> None:
+    asks: list[FromCatalogue] = [
+        FromCatalogue(), FromCatalogue(group="g1"), FromCatalogue(ids=("item 1", "item 3"))
+    ]  # fmt: skip
+    duels = [stream.ask(one, event_id=str(n)) for n, one in enumerate(asks)]
+    stream.withdraw_items([str(item["id"]) for item in ITEMS])
+    for n, (one, duel) in enumerate(zip(asks, duels, strict=True)):
+        assert stream.ask(one, event_id=str(n)) == duel._replace(repeated=True, clamped=())
+        with pytest.raises(Conflict, match=f"'{n}' was used before"):
+            stream.ask(FromCatalogue(group="g0"), event_id=str(n))
