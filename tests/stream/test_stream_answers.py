@@ -296,3 +296,19 @@ def test_a_request_sent_again_is_answered_though_its_items_are_gone(stream: Deci
         assert stream.ask(one, event_id=str(n)) == duel._replace(repeated=True, clamped=())
         with pytest.raises(Conflict, match=f"'{n}' was used before"):
             stream.ask(FromCatalogue(group="g0"), event_id=str(n))
+
+
+def test_items_are_withdrawn_once_and_a_repeat_changes_nothing(stream: DecisionStream) -> None:
+    assert stream.withdraw_items(["item 1", "item 2"]) == 2
+    head = stream.model_version
+    assert stream.withdraw_items(["item 2", "item 1"]) == 0
+    assert stream.model_version == head
+    assert stream.withdraw_items(["item 2", "item 3"]) == 1
+    assert stream.put_items(ITEMS[2:3]) == (1, 0, 0)
+    assert stream.withdraw_items(["item 2"]) == 1
+
+
+def test_items_that_another_process_put_are_seen(stream: DecisionStream, tmp_path: Path) -> None:
+    with DecisionStream.open(f"sqlite:///{tmp_path}/a.db", "meals") as other:
+        other.put_items([{"id": "new", "features": [1, 1]}])
+        assert "new" in stream.catalogue

@@ -116,7 +116,7 @@ class AnswerRoutes:
         query = query_of(call, ("group", "after", "limit"))
         limit = _limit(query.get("limit"))
         queue = await self._service.streams.queue(call.name)
-        catalogue = queue.stream.catalogue
+        catalogue = await self._service.streams.run(lambda: queue.stream.catalogue)
         page = await self._service.streams.run(
             lambda: catalogue.page(group=query.get("group"), after=query.get("after"), limit=limit)
         )
