@@ -103,7 +103,8 @@ class DuelRoutes:
     async def batch(self, call: Call) -> Reply:
         """Many operations in one transaction: each is taken or refused on its own, in order."""
         queue = await self._service.streams.queue(call.name)
-        items = (await self._service.decoded(BATCH_BODY, call.body, queue.names)).items
+        decoded = self._service.decoded(BATCH_BODY, call.body, queue.names, 2 * queue.in_vectors)
+        items = (await decoded).items
         settings = self._service.settings
         limit = min(settings.batch_limit, settings.queue_limit)  # more than may wait could never be taken
         if len(items) > limit:
@@ -124,7 +125,7 @@ class DuelRoutes:
 
     async def _perform(self, call: Call, single: Single) -> Reply:
         queue = await self._service.streams.queue(call.name)
-        body = await self._service.decoded(single.decoder, call.body, queue.names)
+        body = await self._service.decoded(single.decoder, call.body, queue.names, queue.in_vectors)
         (outcome,) = await queue.perform((single.operation(call, body, queue),))
         return self._reply(call, single, outcome)
 
