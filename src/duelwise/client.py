@@ -14,6 +14,7 @@ second one would be refused, or name a pseudonym that stands nowhere.
 
 from __future__ import annotations
 
+import json
 import math
 import secrets
 import time
@@ -66,6 +67,7 @@ FINAL = ("read-only", "damaged", "broken-stream")  # 503s that no waiting will c
 NOT_BEGUN = ("overloaded", "too-many-requests", "folding", "compiling")
 PASSING = (429, 502, 503, 504)
 IMPORTED_AT_ONCE = 200  # past duels in one request
+BYTES_AT_ONCE = 800_000  # of items or duels in one request: a service takes a million, if not set to less
 
 Features = Sequence[float] | Mapping[str, float | str]
 """In the order of the stream's names, or by name; a declared level by its name."""
@@ -290,8 +292,7 @@ class RemoteStream:
         `on_progress` hears how many of how many are done.
         """
         new = 0
-        for start in range(0, len(duels), IMPORTED_AT_ONCE):
-            some = duels[start : start + IMPORTED_AT_ONCE]
+        for start, some in _parts(duels, IMPORTED_AT_ONCE):
             for number, one in enumerate(some, start=start):
                 if not one.get("event_id"):
                     raise errors.InvalidInput(
@@ -307,7 +308,7 @@ class RemoteStream:
                     )
                 new += bool(result["changed"])
             if on_progress is not None:
-                on_progress(min(start + IMPORTED_AT_ONCE, len(duels)), len(duels))
+                on_progress(start + len(some), len(duels))
         return new
 
     def export(self) -> Iterator[str]:
@@ -317,8 +318,7 @@ class RemoteStream:
     def put_items(self, items: Sequence[Mapping[str, JSON]]) -> dict[str, JSON]:
         """Add items to the catalogue or change them; returns how many were added, changed, the same."""
         total: dict[str, JSON] = {"added": 0, "changed": 0, "same": 0}
-        for start in range(0, len(items), ITEMS_AT_ONCE):
-            some = [dict(item) for item in items[start : start + ITEMS_AT_ONCE]]
+        for _, some in _parts(items, ITEMS_AT_ONCE):
             done = self._client.request("PUT", f"{self._path}/items", {"items": cast("list[JSON]", some)})
             total = {name: cast("int", total[name]) + cast("int", done[name]) for name in total}
         return total
@@ -374,6 +374,20 @@ class RemoteStream:
 
     def _ticket(self, ticket: str) -> str:
         return f"{self._path}/tickets/{quote(ticket, safe='')}"
+
+
+def _parts(records: Sequence[Mapping[str, JSON]], most: int) -> Iterator[tuple[int, list[dict[str, JSON]]]]:
+    """Records that fit into one request, and the number of the first."""
+    start, part, size = 0, list[dict[str, JSON]](), 0
+    for number, one in enumerate(records):
+        length = len(json.dumps(dict(one)))
+        if part and (len(part) == most or size + length > BYTES_AT_ONCE):
+            yield start, part
+            start, part, size = number, [], 0
+        part.append(dict(one))
+        size += length
+    if part:
+        yield start, part
 
 
 def error_of(response: httpx.Response) -> errors.DuelwiseError:

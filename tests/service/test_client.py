@@ -220,3 +220,15 @@ def test_the_client_waits_as_long_as_it_is_asked_to(status: int) -> None:
     )
     assert remote(lambda _: next(answers), waits).streams() == []
     assert waits == [7.0]
+
+
+def test_what_is_too_much_for_one_request_is_sent_in_several(client: Client) -> None:
+    wide = client.create("wide", context_dim=150)
+    numbers = [k / 7 for k in range(150)]
+    items = [{"id": f"i{k}", "features": numbers} for k in range(500)]
+    assert wide.put_items(items)["added"] == 500
+    heard: list[tuple[int, int]] = []
+    duels = [{"left": numbers, "right": numbers, "winner": "tie", "event_id": f"e{k}"} for k in range(200)]
+    assert wide.import_duels(duels, on_progress=lambda *done: heard.append(done)) == 200
+    assert heard[-1] == (200, 200)
+    assert len(heard) == 2
