@@ -312,3 +312,10 @@ def test_items_that_another_process_put_are_seen(stream: DecisionStream, tmp_pat
     with DecisionStream.open(f"sqlite:///{tmp_path}/a.db", "meals") as other:
         other.put_items([{"id": "new", "features": [1, 1]}])
         assert "new" in stream.catalogue
+
+
+def test_more_of_the_best_than_there_are_items_may_be_wanted(tmp_path: Path) -> None:
+    settings = StreamSettings(context_dim=2, goal="settle", top=10**30)
+    with DecisionStream.create(f"sqlite:///{tmp_path}/top.db", "meals", settings) as opened:
+        opened.put_items([{"id": name, "features": [k, 1]} for k, name in enumerate("abc")])
+        assert opened.ask().left.id
