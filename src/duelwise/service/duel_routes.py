@@ -23,7 +23,13 @@ from duelwise.service.routes import Call, Endpoint, json_reply
 from duelwise.service.service import Service
 from duelwise.service.settings import variable_of
 from duelwise.service.stream_routes import LOOK, WRITE
-from duelwise.stream.candidates import LONGEST_NAME, CandidateSet, read_candidates, read_partial
+from duelwise.stream.candidates import (
+    LONGEST_NAME,
+    Candidates,
+    CandidateSet,
+    read_candidates,
+    read_partial,
+)
 from duelwise.stream.operations import Answer, Ask, Decision, Import, Observe, Operation, Retract, Tell
 
 ASK_BODY = Decoder(schemas.AskBody)
@@ -197,8 +203,12 @@ class DuelRoutes:
         return Retract(item.ticket, item.vote, item.source)
 
 
-def _candidates(offered: list[schemas.Candidate], queue: StreamQueue) -> CandidateSet:
-    """The checked candidates: what is refused is refused before it waits for the stream."""
+def _candidates(offered: list[schemas.Candidate], queue: StreamQueue) -> Candidates:
+    """The checked candidates: what is refused is refused before it waits for the stream.
+
+    Where a projection is not fitted yet, as far as this process knows, they are checked by the stream, which
+    is level with the log then. Nobody may wait for that here, on the event loop.
+    """
     ids = tuple([one.id for one in offered])
     _check_ids(ids)
     try:
@@ -209,7 +219,8 @@ def _candidates(offered: list[schemas.Candidate], queue: StreamQueue) -> Candida
     if x.shape == (len(ids), len(names)) and len(set(ids)) == len(ids):
         return CandidateSet(x, ids)
     records = [{"id": one.id, "features": one.features} for one in offered]
-    return read_candidates(records, names, queue.stream.encoder)
+    encoder = queue.stream.replica.folded.encoder
+    return records if encoder.to_fit else read_candidates(records, names, encoder)
 
 
 def _check_ids(ids: Sequence[str]) -> None:
