@@ -106,7 +106,11 @@ class Client:
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        if not base_url.lower().startswith(("http://", "https://")):
+            raise errors.InvalidInput(
+                f"base_url is {base_url!r}; expected an address such as 'http://127.0.0.1:8000'."
+            )
+        headers = {} if token is None else {"Authorization": f"Bearer {_sound(token)}"}
         self._http = httpx.Client(base_url=base_url, headers=headers, timeout=timeout, transport=transport)
         self._retries, self._sleep = retries, sleep
 
@@ -142,7 +146,14 @@ class Client:
         self, method: str, path: str, body: Mapping[str, JSON] | None = None, *, once: bool = False
     ) -> dict[str, JSON]:
         """One request, sent again while that may help, unless it is to be begun `once`."""
-        return cast("dict[str, JSON]", self._answer(method, path, body, once=once).json())
+        response = self._answer(method, path, body, once=once)
+        content = _object(response)
+        if content is None:
+            raise errors.DuelwiseError(
+                f"{self._http.base_url} answered with {response.text[:60]!r}, which is no JSON object. "
+                "Is this the address of the service?"
+            )
+        return content
 
     def _answer(
         self, method: str, path: str, body: Mapping[str, JSON] | None = None, *, once: bool = False
@@ -392,7 +403,7 @@ def _parts(records: Sequence[Mapping[str, JSON]], most: int) -> Iterator[tuple[i
 
 def error_of(response: httpx.Response) -> errors.DuelwiseError:
     """The error that a refusal stands for: the one the stream itself would raise."""
-    problem = _problem(response)
+    problem = _object(response) or {}
     kind = ERRORS.get(_kind(problem), errors.DuelwiseError)
     advice = problem.get("advice", "")
     return kind(
@@ -401,7 +412,7 @@ def error_of(response: httpx.Response) -> errors.DuelwiseError:
 
 
 def _may_pass(response: httpx.Response, *, once: bool) -> bool:
-    kind = _kind(_problem(response))
+    kind = _kind(_object(response) or {})
     return kind in NOT_BEGUN if once else response.status_code in PASSING and kind not in FINAL
 
 
@@ -449,12 +460,24 @@ def _value(value: object, owner: str) -> JSON:
     return number
 
 
-def _problem(response: httpx.Response) -> dict[str, JSON]:
+def _sound(token: str) -> str:
+    """A token as a header takes it; those that are read from a file end with the line."""
+    found = token.strip()
+    if not found or not found.isascii() or not found.isprintable():
+        raise errors.InvalidInput(
+            "The token is empty, or has characters that no token has. Give it as `duelwise keys add` printed "
+            "it, or none where the service has no keys."
+        )
+    return found
+
+
+def _object(response: httpx.Response) -> dict[str, JSON] | None:
+    """The JSON object of an answer, if it is one."""
     try:
         content: JSON = response.json()
     except ValueError:
-        return {}
-    return content if isinstance(content, dict) else {}
+        return None
+    return content if isinstance(content, dict) else None
 
 
 def _kind(problem: Mapping[str, JSON]) -> str:
