@@ -14,6 +14,7 @@ second one would be refused, or name a pseudonym that stands nowhere.
 
 from __future__ import annotations
 
+import json
 import math
 import secrets
 import time
@@ -66,6 +67,7 @@ FINAL = ("read-only", "damaged", "broken-stream")  # 503s that no waiting will c
 NOT_BEGUN = ("overloaded", "too-many-requests", "folding", "compiling")
 PASSING = (429, 502, 503, 504)
 IMPORTED_AT_ONCE = 200  # past duels in one request
+BYTES_AT_ONCE = 800_000  # of items or duels in one request: a service takes a million, if not set to less
 
 Features = Sequence[float] | Mapping[str, float | str]
 """In the order of the stream's names, or by name; a declared level by its name."""
@@ -104,7 +106,11 @@ class Client:
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        if not base_url.lower().startswith(("http://", "https://")):
+            raise errors.InvalidInput(
+                f"base_url is {base_url!r}; expected an address such as 'http://127.0.0.1:8000'."
+            )
+        headers = {} if token is None else {"Authorization": f"Bearer {_sound(token)}"}
         self._http = httpx.Client(base_url=base_url, headers=headers, timeout=timeout, transport=transport)
         self._retries, self._sleep = retries, sleep
 
@@ -140,7 +146,14 @@ class Client:
         self, method: str, path: str, body: Mapping[str, JSON] | None = None, *, once: bool = False
     ) -> dict[str, JSON]:
         """One request, sent again while that may help, unless it is to be begun `once`."""
-        return cast("dict[str, JSON]", self._answer(method, path, body, once=once).json())
+        response = self._answer(method, path, body, once=once)
+        content = _object(response)
+        if content is None:
+            raise errors.DuelwiseError(
+                f"{self._http.base_url} answered with {response.text[:60]!r}, which is no JSON object. "
+                "Is this the address of the service?"
+            )
+        return content
 
     def _answer(
         self, method: str, path: str, body: Mapping[str, JSON] | None = None, *, once: bool = False
@@ -290,8 +303,7 @@ class RemoteStream:
         `on_progress` hears how many of how many are done.
         """
         new = 0
-        for start in range(0, len(duels), IMPORTED_AT_ONCE):
-            some = duels[start : start + IMPORTED_AT_ONCE]
+        for start, some in _parts(duels, IMPORTED_AT_ONCE):
             for number, one in enumerate(some, start=start):
                 if not one.get("event_id"):
                     raise errors.InvalidInput(
@@ -307,7 +319,7 @@ class RemoteStream:
                     )
                 new += bool(result["changed"])
             if on_progress is not None:
-                on_progress(min(start + IMPORTED_AT_ONCE, len(duels)), len(duels))
+                on_progress(start + len(some), len(duels))
         return new
 
     def export(self) -> Iterator[str]:
@@ -317,8 +329,7 @@ class RemoteStream:
     def put_items(self, items: Sequence[Mapping[str, JSON]]) -> dict[str, JSON]:
         """Add items to the catalogue or change them; returns how many were added, changed, the same."""
         total: dict[str, JSON] = {"added": 0, "changed": 0, "same": 0}
-        for start in range(0, len(items), ITEMS_AT_ONCE):
-            some = [dict(item) for item in items[start : start + ITEMS_AT_ONCE]]
+        for _, some in _parts(items, ITEMS_AT_ONCE):
             done = self._client.request("PUT", f"{self._path}/items", {"items": cast("list[JSON]", some)})
             total = {name: cast("int", total[name]) + cast("int", done[name]) for name in total}
         return total
@@ -376,9 +387,23 @@ class RemoteStream:
         return f"{self._path}/tickets/{quote(ticket, safe='')}"
 
 
+def _parts(records: Sequence[Mapping[str, JSON]], most: int) -> Iterator[tuple[int, list[dict[str, JSON]]]]:
+    """Records that fit into one request, and the number of the first."""
+    start, part, size = 0, list[dict[str, JSON]](), 0
+    for number, one in enumerate(records):
+        length = len(json.dumps(dict(one)))
+        if part and (len(part) == most or size + length > BYTES_AT_ONCE):
+            yield start, part
+            start, part, size = number, [], 0
+        part.append(dict(one))
+        size += length
+    if part:
+        yield start, part
+
+
 def error_of(response: httpx.Response) -> errors.DuelwiseError:
     """The error that a refusal stands for: the one the stream itself would raise."""
-    problem = _problem(response)
+    problem = _object(response) or {}
     kind = ERRORS.get(_kind(problem), errors.DuelwiseError)
     advice = problem.get("advice", "")
     return kind(
@@ -387,7 +412,7 @@ def error_of(response: httpx.Response) -> errors.DuelwiseError:
 
 
 def _may_pass(response: httpx.Response, *, once: bool) -> bool:
-    kind = _kind(_problem(response))
+    kind = _kind(_object(response) or {})
     return kind in NOT_BEGUN if once else response.status_code in PASSING and kind not in FINAL
 
 
@@ -435,12 +460,24 @@ def _value(value: object, owner: str) -> JSON:
     return number
 
 
-def _problem(response: httpx.Response) -> dict[str, JSON]:
+def _sound(token: str) -> str:
+    """A token as a header takes it; those that are read from a file end with the line."""
+    found = token.strip()
+    if not found or not found.isascii() or not found.isprintable():
+        raise errors.InvalidInput(
+            "The token is empty, or has characters that no token has. Give it as `duelwise keys add` printed "
+            "it, or none where the service has no keys."
+        )
+    return found
+
+
+def _object(response: httpx.Response) -> dict[str, JSON] | None:
+    """The JSON object of an answer, if it is one."""
     try:
         content: JSON = response.json()
     except ValueError:
-        return {}
-    return content if isinstance(content, dict) else {}
+        return None
+    return content if isinstance(content, dict) else None
 
 
 def _kind(problem: Mapping[str, JSON]) -> str:

@@ -183,3 +183,19 @@ def test_a_report_may_allow_for_sources(http: httpx.Client, meals: str) -> None:
     refused = http.get(f"{meals}/report?clustered=yes")
     assert refused.status_code == 422
     assert "expected true or false" in refused.json()["detail"]
+
+
+def test_large_bodies_of_vectors_and_of_contents_are_taken(http: httpx.Client) -> None:
+    """Lists that are no list of features: 15,000 numbers of an embedding each, and what an item is."""
+    text = {"text": {"length": 15_000, "dim": 2}}
+    assert http.post("/v1/streams", json={"name": "long", "context_dim": 2, "encodings": text}).is_success
+    items = [{"id": name, "features": {"text": [0.25 * k] * 15_000}} for k, name in enumerate("ab")]
+    path = "/v1/streams/long"
+    assert http.put(f"{path}/items", json={"items": items}).status_code == 200
+    assert http.post(f"{path}/ask", json={"candidates": items}).status_code == 201
+    assert http.post(f"{path}/rank", json={"candidates": items}).status_code == 200
+    left, right = (item["features"] for item in items)
+    past = {"op": "import", "left": left, "right": right, "winner": "left"}
+    assert http.post(f"{path}/batch", json={"items": [past]}).json()["results"][0]["status"] == 200
+    whole = [item | {"content": [1] * 30_000} for item in items]
+    assert http.put(f"{path}/items", json={"items": whole}).json()["changed"] == 2

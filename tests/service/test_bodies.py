@@ -64,6 +64,12 @@ def test_a_body_has_no_more_numbers_than_its_objects_can_hold() -> None:
         check_width(b'{""' + b"," * (most + 201), {"features": ["a", "b"], "left": ["c"]})
 
 
+def test_numbers_of_vectors_have_no_names() -> None:
+    check_width(b"{" + b"," * (FIELDS + 9), {"features": ["a", "b"]}, further=7)
+    with pytest.raises(InvalidInput, match="expected at most 9 for each"):
+        check_width(b"{" + b"," * (FIELDS + 10), {"features": ["a", "b"]}, further=7)
+
+
 NO_UTF_8 = "The body has a text that is not UTF-8; expected JSON in UTF-8."
 TEXTS = {
     b'{"winner": "left", "source": "caf\xe9"}': NO_UTF_8,

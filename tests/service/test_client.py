@@ -220,3 +220,43 @@ def test_the_client_waits_as_long_as_it_is_asked_to(status: int) -> None:
     )
     assert remote(lambda _: next(answers), waits).streams() == []
     assert waits == [7.0]
+
+
+def test_what_is_too_much_for_one_request_is_sent_in_several(client: Client) -> None:
+    wide = client.create("wide", context_dim=150)
+    numbers = [k / 7 for k in range(150)]
+    items = [{"id": f"i{k}", "features": numbers} for k in range(500)]
+    assert wide.put_items(items)["added"] == 500
+    heard: list[tuple[int, int]] = []
+    duels = [{"left": numbers, "right": numbers, "winner": "tie", "event_id": f"e{k}"} for k in range(200)]
+    assert wide.import_duels(duels, on_progress=lambda *done: heard.append(done)) == 200
+    assert heard[-1] == (200, 200)
+    assert len(heard) == 2
+
+
+def test_a_token_from_a_file_is_taken_without_the_end_of_its_line() -> None:
+    given: list[str] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        given.append(request.headers["authorization"])
+        return httpx.Response(200, json={"streams": []})
+
+    Client("http://127.0.0.1", "dw_abc\n", transport=httpx.MockTransport(handler)).streams()
+    assert given == ["Bearer dw_abc"]
+    for token in ("", "\n", "dw_\u00e4bc", "dw_a\nbc"):
+        with pytest.raises(errors.InvalidInput, match="duelwise keys add") as refused:
+            Client("http://127.0.0.1", token)
+        assert "bc" not in str(refused.value)
+
+
+@pytest.mark.parametrize("address", ["localhost:8000", "127.0.0.1", "", "unix:///run/duels"])
+def test_an_address_without_its_scheme_is_refused_before_anything_is_sent(address: str) -> None:
+    with pytest.raises(errors.InvalidInput, match=r"expected an address such as 'http://127\.0\.0\.1:8000'"):
+        Client(address)
+
+
+@pytest.mark.parametrize("content", [b"<html>Welcome</html>", b"[1]", b"\xff"])
+def test_another_server_at_the_address_is_named(content: bytes) -> None:
+    client = remote(lambda _: httpx.Response(200, content=content), [])
+    with pytest.raises(errors.DuelwiseError, match=r"http://127\.0\.0\.1 answered with .*no JSON object"):
+        client.streams()

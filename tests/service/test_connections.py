@@ -67,7 +67,7 @@ class Wire:
     """A transport that keeps what is written."""
 
     def __init__(self) -> None:
-        self.written, self.aborted = b"", False
+        self.written, self.aborted, self.closed = b"", False, False
         self.untaken = 0  # bytes that the other side has not read
 
     def abort(self) -> None:
@@ -92,7 +92,7 @@ class Wire:
         pass
 
     def close(self) -> None:
-        pass
+        self.closed = True
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
@@ -216,6 +216,21 @@ def test_who_hangs_up_behind_two_requests_is_not_answered(room: Room) -> None:
     one.connection_lost(None)
     room.answer()
     assert wire.written == b""
+
+
+def test_who_only_ends_his_own_side_is_answered_first(room: Room) -> None:
+    one, wire = room.connect()
+    one.data_received(HEAD + b"hi" + HEAD + b"ho")
+    assert one.eof_received()
+    room.clock.pass_to(1000.0)
+    room.answer()
+    assert wire.written.count(b"HTTP/1.1 200") == 2
+    assert wire.written.endswith(b"\r\n\r\nPOST /echo a=b ho")
+    assert wire.closed
+    for sent in (b"", HEAD, HEAD + b"hi" + HEAD):  # nothing, or not all of a request
+        one, wire = room.connect()
+        one.data_received(sent)
+        assert not one.eof_received()
 
 
 def test_who_was_answered_before_the_end_of_the_body_is_not_waited_for_for_ever(room: Room) -> None:

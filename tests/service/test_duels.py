@@ -1,11 +1,13 @@
 """Asking, observing, telling and retracting over HTTP."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import httpx
 import pytest
 
-from in_process import candidates
+from in_process import InProcess, candidates
 
 
 def ask(http: httpx.Client, meals: str, **further: object) -> dict[str, Any]:
@@ -150,3 +152,23 @@ def test_parts_of_contexts_and_several_votes(http: httpx.Client, meals: str) -> 
     assert http.post(f"{path}/retract", json={"vote": first["vote"]}).json()["state"] == "told"
     assert [v["source"] for v in http.get(path).json()["votes"]] == ["bob"]
     assert http.post(f"{path}/retract").json()["state"] == "retracted"
+
+
+def test_an_ask_that_waits_for_its_stream_keeps_nobody_waiting(
+    http: httpx.Client, transport: InProcess
+) -> None:
+    """A transaction has the stream until the event loop hears of its end, which may not wait for it."""
+    text = {"text": {"length": 3, "dim": 1, "projection": "fitted"}}
+    http.post("/v1/streams", json={"name": "texts", "context_dim": 1, "encodings": text})
+    offered = [{"id": name, "features": {"text": [k, 1, 2]}} for k, name in enumerate("abc")]
+    stream = transport.app.state.service.streams.open_queue("texts").stream
+    with ThreadPoolExecutor(2) as pool:
+        with stream.replica.lock:
+            asked = pool.submit(http.post, "/v1/streams/texts/ask", json={"candidates": offered})
+            time.sleep(0.1)
+            alive = pool.submit(http.get, "/healthz")
+            waited = wait([alive], timeout=20)
+        assert alive in waited.done
+        assert "none are. Put more than 1 items" in asked.result().json()["detail"]
+    assert http.put("/v1/streams/texts/items", json={"items": offered}).status_code == 200
+    assert http.post("/v1/streams/texts/ask", json={"candidates": offered}).status_code == 201

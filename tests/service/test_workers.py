@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import threading
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from duelwise.errors import DuelwiseError, StorageFailure
 from duelwise.service import workers
 
 
@@ -77,3 +79,21 @@ def test_the_log_says_who_ended_and_why(clock: Clock, caplog: pytest.LogCaptureF
     assert said == "worker 2 (process 7) ended with signal SIGKILL; another is started in 0.1 s"
     assert workers._cause(0) == "exit code 0"
     assert workers._cause(None) == "exit code None"
+
+
+@pytest.mark.parametrize("error", [StorageFailure("no server"), ZeroDivisionError("no server")])
+def test_one_that_cannot_begin_says_why_in_its_log(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And no traceback beside it, which would be no line of JSON."""
+    parent = SimpleNamespace(join=threading.Event().wait)
+    monkeypatch.setattr(workers.multiprocessing, "parent_process", lambda: parent)
+
+    def work(arguments: object, number: int) -> None:
+        raise error
+
+    with pytest.raises(SystemExit, match="1"):
+        workers._until_orphaned(work, None, 2)
+    (said,) = caplog.records
+    assert said.getMessage() == "worker 2 failed: no server"
+    assert bool(said.exc_info) is not isinstance(error, DuelwiseError)

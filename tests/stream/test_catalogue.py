@@ -41,6 +41,15 @@ def test_items_are_read_page_by_page(catalogue: Catalogue) -> None:
     assert ids(catalogue, group="g", after="c") == []  # which is in another group
 
 
+def test_a_reader_of_pages_goes_on_where_an_item_was_withdrawn(catalogue: Catalogue) -> None:
+    catalogue.take(ItemsWithdrawn(["b"]))
+    assert ids(catalogue, after="b") == ["c", "d"]
+    assert ids(catalogue, group="g", after="a") == []
+    catalogue.take(ItemsPut(["b"], np.array([[2.0, 2.0]])))
+    assert ids(catalogue, after="c") == ["d", "b"]
+    assert ids(catalogue, after="b") == []
+
+
 def test_an_item_is_what_was_put_last(catalogue: Catalogue) -> None:
     first, second = catalogue.item("a"), catalogue.item("b")
     assert (first.x.tolist(), first.group) == ([0.0, 1.0], "g")

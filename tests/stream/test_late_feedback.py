@@ -7,7 +7,7 @@ import pytest
 from living import Clock, candidates, vote
 from numpy.random import Generator
 
-from duelwise.errors import Conflict, InvalidInput
+from duelwise.errors import Conflict, DuelExpired, InvalidInput
 from duelwise.storage import Store
 from duelwise.stream import Ask, Decision, DecisionStream, Observe, StreamSettings, Tell
 from duelwise.stream.folding import fold
@@ -168,6 +168,20 @@ def test_a_source_is_retracted_though_a_duel_with_some_of_its_votes_expired(
         "expired", "expired", "retracted",
     ]  # fmt: skip
     assert_replays(stream, store)
+
+
+def test_a_rater_who_comes_late_to_a_duel_with_fewer_votes_than_it_wants_is_told_so(
+    stream: DecisionStream, clock: Clock, rng: Generator
+) -> None:
+    ticket = stream.ask(candidates(rng), votes_wanted=3).ticket
+    stream.observe(ticket, [1.0, 2.0], [3.0, 4.0])
+    stream.tell(ticket, "left", source="ann")
+    clock.pass_slowly(stream, SETTINGS.vote_ttl_seconds + 1)
+    for source in ("ben", "cid"):
+        with pytest.raises(DuelExpired, match="The vote was not recorded"):
+            stream.tell(ticket, "left", source=source)
+    assert stream.ticket(ticket).state == "told"
+    assert not stream.tell(ticket, "left", source="ann").changed
 
 
 def test_a_source_of_many_votes_is_retracted_everywhere(

@@ -226,6 +226,7 @@ def test_a_log_of_0_1_gives_its_ranges_at_once(rng: Generator, store: Store, clo
         ({"cost": [0, 1]}, "no feature called 'cost'"),
         ({"price": [1, 0]}, "the smaller first"),
         ({"price": [0, 1e9]}, "the smaller first"),
+        ({"price": [0, 5e-324]}, "the smaller first"),  # half of it is 0
         ({"price": "wide"}, "the smaller first"),
         ({"price": [0]}, "the smaller first"),
         ({"price": [float("nan"), 1]}, "the smaller first"),

@@ -48,3 +48,5 @@ def test_a_log_of_0_1_is_held_against_the_pair_alone() -> None:
     for other in (X[:2], X + 1):
         with pytest.raises(Conflict):
             check_repeated(ASKED, None, offering(other), "mine")
+    with pytest.raises(Conflict):
+        check_repeated(ASKED, "of items", None, "mine")

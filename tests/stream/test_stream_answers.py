@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from duelwise.errors import InvalidInput, UnknownItem, UnknownName
+from duelwise.errors import Conflict, InvalidInput, UnknownItem, UnknownName
 from duelwise.storage import open_store
 from duelwise.stream import DecisionStream, FromCatalogue, StreamSettings
 from duelwise.stream.gold import read_gold
@@ -284,3 +284,38 @@ def test_a_report_allows_for_sources_whose_votes_are_alike(stream: DecisionStrea
     assert wider.estimate == plain.estimate
     assert wider.standard_error > 1.5 * plain.standard_error
     assert wider.high - wider.low > 1.5 * (plain.high - plain.low)
+
+
+def test_a_request_sent_again_is_answered_though_its_items_are_gone(stream: DecisionStream) -> None:
+    asks: list[FromCatalogue] = [
+        FromCatalogue(), FromCatalogue(group="g1"), FromCatalogue(ids=("item 1", "item 3"))
+    ]  # fmt: skip
+    duels = [stream.ask(one, event_id=str(n)) for n, one in enumerate(asks)]
+    stream.withdraw_items([str(item["id"]) for item in ITEMS])
+    for n, (one, duel) in enumerate(zip(asks, duels, strict=True)):
+        assert stream.ask(one, event_id=str(n)) == duel._replace(repeated=True, clamped=())
+        with pytest.raises(Conflict, match=f"'{n}' was used before"):
+            stream.ask(FromCatalogue(group="g0"), event_id=str(n))
+
+
+def test_items_are_withdrawn_once_and_a_repeat_changes_nothing(stream: DecisionStream) -> None:
+    assert stream.withdraw_items(["item 1", "item 2"]) == 2
+    head = stream.model_version
+    assert stream.withdraw_items(["item 2", "item 1"]) == 0
+    assert stream.model_version == head
+    assert stream.withdraw_items(["item 2", "item 3"]) == 1
+    assert stream.put_items(ITEMS[2:3]) == (1, 0, 0)
+    assert stream.withdraw_items(["item 2"]) == 1
+
+
+def test_items_that_another_process_put_are_seen(stream: DecisionStream, tmp_path: Path) -> None:
+    with DecisionStream.open(f"sqlite:///{tmp_path}/a.db", "meals") as other:
+        other.put_items([{"id": "new", "features": [1, 1]}])
+        assert "new" in stream.catalogue
+
+
+def test_more_of_the_best_than_there_are_items_may_be_wanted(tmp_path: Path) -> None:
+    settings = StreamSettings(context_dim=2, goal="settle", top=10**30)
+    with DecisionStream.create(f"sqlite:///{tmp_path}/top.db", "meals", settings) as opened:
+        opened.put_items([{"id": name, "features": [k, 1]} for k, name in enumerate("abc")])
+        assert opened.ask().left.id

@@ -172,6 +172,7 @@ def test_items_are_carried_into_a_derived_stream(store: Store, clock: Clock) -> 
     settings = replace(SETTINGS, context_dim=2, feature_names=("price", "stars"), post_dim=1, ranges={})
     with DecisionStream.create(store, "menu", settings, clock=clock) as menu:
         menu.put_items([{"id": f"dish {k}", "features": [k, -k], "post": [k / 2]} for k in range(3)])
+        asked = menu.ask(event_id="lunch")
     old = read_lines(export_lines(store, "menu"))
     new = replace(settings, context_dim=1, feature_names=("stars",))
     derive(store, "menu 2", new, old, features=lambda x: x[:, 1:])
@@ -179,6 +180,7 @@ def test_items_are_carried_into_a_derived_stream(store: Store, clock: Clock) -> 
         assert [again.catalogue.item(f"dish {k}").x.tolist() for k in range(3)] == [[0], [-1], [-2]]
         assert again.catalogue.item("dish 2").y == [1.0]
         assert again.ask().left.id
+        assert again.ask(event_id="lunch").ticket == asked.ticket
 
 
 def test_a_new_stream_lives_through_an_old_log(

@@ -32,7 +32,9 @@ def settling_pairs(held: Belief, z: Array, out: Array, *, top: int = 1) -> IntAr
 
     -1 where utilities beyond all bounds leave no pair.
     """
-    return _pairs(held, np.ascontiguousarray(z), np.ascontiguousarray(out[:, -MOST_AHEAD:]), top)
+    return _pairs(
+        held, np.ascontiguousarray(z), np.ascontiguousarray(out[:, -MOST_AHEAD:]), min(top, z.shape[1] - 1)
+    )
 
 
 @compiled
@@ -41,7 +43,7 @@ def _pairs(held: Belief, z: Array, out: Array, top: int) -> IntArray:
     for r in range(z.shape[0]):
         mean, covariance, _, votes = posterior(held, r)
         _look_ahead(mean, covariance, out[r])
-        pairs[r] = _pair(mean, covariance, z[r], min(top, z.shape[1] - 1), votes == 0)
+        pairs[r] = _pair(mean, covariance, z[r], top, votes == 0)
     return pairs
 
 

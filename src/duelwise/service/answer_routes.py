@@ -21,6 +21,7 @@ from duelwise.stream.answering import Ranking
 from duelwise.stream.auditing import Audit
 from duelwise.stream.candidates import Candidates
 from duelwise.stream.gold import Gold
+from duelwise.stream.items import LONGEST_CONTENT
 from duelwise.stream.operations import FromCatalogue
 from duelwise.stream.tables import MEDIA_TYPES, check_format, votes_as
 
@@ -106,7 +107,8 @@ class AnswerRoutes:
     async def put_items(self, call: Call) -> Reply:
         """Add items to the catalogue, or change them; the same again changes nothing."""
         queue = await self._service.streams.queue(call.name)
-        body = await self._service.decoded(ITEMS_BODY, call.body, _names(queue))
+        further = queue.in_vectors + LONGEST_CONTENT // 2  # a list may be all of it
+        body = await self._service.decoded(ITEMS_BODY, call.body, _names(queue), further)
         records = [_record(item) for item in body.items]
         put = await self._service.streams.run(lambda: queue.stream.put_items(records))
         return json_reply(schemas.PutAnswer(*put))
@@ -116,7 +118,7 @@ class AnswerRoutes:
         query = query_of(call, ("group", "after", "limit"))
         limit = _limit(query.get("limit"))
         queue = await self._service.streams.queue(call.name)
-        catalogue = queue.stream.catalogue
+        catalogue = await self._service.streams.run(lambda: queue.stream.catalogue)
         page = await self._service.streams.run(
             lambda: catalogue.page(group=query.get("group"), after=query.get("after"), limit=limit)
         )
@@ -151,7 +153,7 @@ class AnswerRoutes:
 
     async def _ranked(self, call: Call) -> tuple[StreamQueue, schemas.RankBody]:
         queue = await self._service.streams.queue(call.name)
-        return queue, await self._service.decoded(RANK_BODY, call.body, queue.names)
+        return queue, await self._service.decoded(RANK_BODY, call.body, queue.names, queue.in_vectors)
 
     async def _set_source(self, call: Call, *, held: bool) -> Reply:
         queue = await self._service.streams.queue(call.name)

@@ -90,6 +90,13 @@ class GuardedProtocol(HttpToolsProtocol):
         if fast_path is not None and was_between and cycle is not before and isinstance(cycle, FastRequest):
             fast_path.heads.remember(data, cycle.head)
 
+    def eof_received(self) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The client sends no more. What it has asked is answered before the connection ends."""
+        if not self._is_between or not self._has_unanswered():
+            return False
+        self.cycle.keep_alive, self.deadline = False, None
+        return True
+
     def _parse(self, data: bytes) -> None:
         """Feed the parser; requests that are none are refused.
 

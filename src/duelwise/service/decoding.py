@@ -65,12 +65,13 @@ def decode(decoder: msgspec.json.Decoder[T], body: bytes | msgspec.Raw, names: N
         raise InvalidInput(_mistake(error, decoder, bytes(body), names)) from None
 
 
-def check_width(body: bytes, names: Names) -> None:
+def check_width(body: bytes, names: Names, further: int = 0) -> None:
     """Refuse a large body that has more numbers than its objects can hold, before lists are made of them.
 
-    A valid object has no more commas than numbers, a few fields, and what its texts contain.
+    A valid object has no more commas than numbers, a few fields, and what its texts contain. `further`:
+    numbers without a name of their own, as in a vector that is projected.
     """
-    numbers = sum(map(len, names.values()))
+    numbers = sum(map(len, names.values())) + further
     room = body.count(b"{") * (numbers + FIELDS) + body.count(b'"') // 2 * LONGEST_NAME
     commas = body.count(b",")
     if commas > room:

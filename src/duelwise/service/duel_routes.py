@@ -23,7 +23,13 @@ from duelwise.service.routes import Call, Endpoint, json_reply
 from duelwise.service.service import Service
 from duelwise.service.settings import variable_of
 from duelwise.service.stream_routes import LOOK, WRITE
-from duelwise.stream.candidates import LONGEST_NAME, CandidateSet, read_candidates, read_partial
+from duelwise.stream.candidates import (
+    LONGEST_NAME,
+    Candidates,
+    CandidateSet,
+    read_candidates,
+    read_partial,
+)
 from duelwise.stream.operations import Answer, Ask, Decision, Import, Observe, Operation, Retract, Tell
 
 ASK_BODY = Decoder(schemas.AskBody)
@@ -103,7 +109,8 @@ class DuelRoutes:
     async def batch(self, call: Call) -> Reply:
         """Many operations in one transaction: each is taken or refused on its own, in order."""
         queue = await self._service.streams.queue(call.name)
-        items = (await self._service.decoded(BATCH_BODY, call.body, queue.names)).items
+        decoded = self._service.decoded(BATCH_BODY, call.body, queue.names, 2 * queue.in_vectors)
+        items = (await decoded).items
         settings = self._service.settings
         limit = min(settings.batch_limit, settings.queue_limit)  # more than may wait could never be taken
         if len(items) > limit:
@@ -124,7 +131,7 @@ class DuelRoutes:
 
     async def _perform(self, call: Call, single: Single) -> Reply:
         queue = await self._service.streams.queue(call.name)
-        body = await self._service.decoded(single.decoder, call.body, queue.names)
+        body = await self._service.decoded(single.decoder, call.body, queue.names, queue.in_vectors)
         (outcome,) = await queue.perform((single.operation(call, body, queue),))
         return self._reply(call, single, outcome)
 
@@ -196,8 +203,12 @@ class DuelRoutes:
         return Retract(item.ticket, item.vote, item.source)
 
 
-def _candidates(offered: list[schemas.Candidate], queue: StreamQueue) -> CandidateSet:
-    """The checked candidates: what is refused is refused before it waits for the stream."""
+def _candidates(offered: list[schemas.Candidate], queue: StreamQueue) -> Candidates:
+    """The checked candidates: what is refused is refused before it waits for the stream.
+
+    Where a projection is not fitted yet, as far as this process knows, they are checked by the stream, which
+    is level with the log then. Nobody may wait for that here, on the event loop.
+    """
     ids = tuple([one.id for one in offered])
     _check_ids(ids)
     try:
@@ -208,7 +219,8 @@ def _candidates(offered: list[schemas.Candidate], queue: StreamQueue) -> Candida
     if x.shape == (len(ids), len(names)) and len(set(ids)) == len(ids):
         return CandidateSet(x, ids)
     records = [{"id": one.id, "features": one.features} for one in offered]
-    return read_candidates(records, names, queue.stream.encoder)
+    encoder = queue.stream.replica.folded.encoder
+    return records if encoder.to_fit else read_candidates(records, names, encoder)
 
 
 def _check_ids(ids: Sequence[str]) -> None:

@@ -46,6 +46,7 @@ class StreamQueue:
         self.stream = stream
         after = stream.settings.post_names
         self.names = {"features": stream.settings.context_names, "left": after, "right": after}
+        self.in_vectors = stream.settings.encoder.in_vectors
         self._writer, self._limit = writer, limit
         self.requests: deque[QueuedRequest] = deque()
         self.waiting = 0  # operations not yet answered

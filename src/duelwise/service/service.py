@@ -37,11 +37,11 @@ class Service:
         self.readiness = Readiness(store)
         self._large = ThreadPoolExecutor(1, thread_name_prefix="duelwise decoding")
 
-    async def decoded(self, decoder: Decoder[T], body: bytes, names: Names) -> T:
+    async def decoded(self, decoder: Decoder[T], body: bytes, names: Names, further: int = 0) -> T:
         """The checked content of a body; large ones one after another, away from the event loop."""
         if len(body) <= LARGE:
             return decode(decoder, body, names)
-        check_width(body, names)
+        check_width(body, names, further)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._large, decode, decoder, body, names)
 

@@ -6,6 +6,7 @@ import logging
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +14,8 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import TypeVar
+
+from duelwise.errors import DuelwiseError
 
 FIRST_WAIT, LONGEST_WAIT = 0.1, 10.0  # seconds before a process that ended at once is started again
 GRACE_SECONDS = 15.0  # for the processes to end, then they are killed
@@ -107,7 +110,12 @@ def _until_orphaned(work: Callable[..., None], arguments: object, number: int) -
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=follow, name="duelwise parent", daemon=True).start()
-    work(arguments, number)
+    try:
+        work(arguments, number)
+    except Exception as error:  # such as a database that is down; the log has one JSON object a line
+        is_known = isinstance(error, DuelwiseError)
+        log.error("worker %d failed: %s", number, error, exc_info=not is_known, extra={"worker": number})
+        sys.exit(1)
 
 
 def _cause(code: int | None) -> str:

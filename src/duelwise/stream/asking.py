@@ -55,15 +55,20 @@ class Asking:
 
     def ask(self, ask: Ask) -> Decision:
         """Choose a pair and record it; an event_id that was heard before gets the same duel."""
-        request = self._read(ask)
-        offered = request.offered
         if ask.event_id in self._record.named:
-            asked = self._record.served(ask.event_id)
-            check_repeated(asked, request.digest, offered, ask.event_id)
-            return decision_of(asked, repeated=True)
+            return self._again(ask, ask.event_id)
+        request = self._read(ask)
         self._record.fold_so_far()
-        choice = self._chooser.choose(self._record.folded, offered, self._record.writer.rounds)
+        choice = self._chooser.choose(self._record.folded, request.offered, self._record.writer.rounds)
         return self._append(request, choice)
+
+    def _again(self, ask: Ask, event_id: str) -> Decision:
+        """The duel that was asked for before; what was named then may be offered no longer."""
+        asked = self._record.served(event_id)
+        is_known = isinstance(ask.candidates, FromCatalogue) and asked.offered is not None
+        offered = None if is_known else self._offered(ask)
+        check_repeated(asked, _digest(ask, offered), offered, event_id)
+        return decision_of(asked, repeated=True)
 
     def _ask_together(self, asks: Sequence[Ask]) -> list[Decision]:
         """The same of several in one compiled call, up to the first that needs to be looked at by itself."""
@@ -189,11 +194,12 @@ class Asking:
         return offered.y[arms]
 
 
-def _digest(ask: Ask, offered: CandidateSet) -> str:
+def _digest(ask: Ask, offered: CandidateSet | None) -> str:
     """Of what was asked: the words where items were named, else the features."""
     chosen = ask.candidates
     if isinstance(chosen, FromCatalogue):
         return digest_of("catalogue", *(chosen.ids or ()), f"group {chosen.group}")
+    assert offered is not None
     return digest_of(offered.x, *(offered.ids or ()))
 
 

@@ -42,6 +42,7 @@ class Catalogue:
     def __init__(self, settings: StreamSettings) -> None:
         self._dims = (settings.context_dim, settings.post_dim)
         self._row: dict[str, int] = {}  # of every item that is offered
+        self._first_row: dict[str, int] = {}  # of every item that ever was, since it came last
         self._groups: dict[str, dict[str, None]] = {}  # ids in order, as a set
         self._ids: list[str] = []  # by row, those withdrawn or replaced among them
         self._group: list[str | None] = []
@@ -68,15 +69,20 @@ class Catalogue:
         self._version += 1
 
     def item(self, id: str) -> Item:
-        row = self._row_of(id)
-        y = self._y[row].copy() if self._known[row] else None
-        return Item(id, self._x[row].copy(), y, self._group[row], self._content[row])
+        return self._item(self._row_of(id))
 
     def page(self, *, group: str | None, after: str | None, limit: int) -> list[Item]:
-        """Some items in the order in which they came, those after `after`."""
-        ids = list(self._row if group is None else self._members(group))
-        start = 0 if after is None else ids.index(after) + 1 if after in ids else len(ids)
-        return [self.item(id) for id in ids[start : start + limit]]
+        """Some items in the order in which they came, those after `after`, be it withdrawn by now."""
+        row_of = self._row.copy()  # others may withdraw them meanwhile
+        ids = list(row_of)
+        if group is not None:
+            ids = [id for id in list(self._members(group)) if id in row_of]
+        if after in ids:
+            ids = ids[ids.index(after) + 1 :]
+        elif after is not None:
+            gone = self._first_row.get(after, len(self._ids))
+            ids = [id for id in ids if self._first_row[id] > gone]
+        return [self._item(row_of[id]) for id in ids[:limit]]
 
     @property
     def groups(self) -> list[str]:
@@ -112,6 +118,13 @@ class Catalogue:
         members = list(self._members(name))
         return self._columns({id: row for id in members if (row := self._row.get(id)) is not None})
 
+    def still(self, ids: Sequence[str]) -> list[str]:
+        """Those of these ids that are offered; the others must have been, once."""
+        for id in ids:
+            if id not in self._first_row:
+                self._row_of(id)  # refuses it
+        return [id for id in ids if id in self._row]
+
     def some(self, ids: Sequence[str]) -> Offered:
         """The items of these ids, in this order."""
         return self._columns({id: self._row_of(id) for id in ids})
@@ -126,6 +139,10 @@ class Catalogue:
                 f"There is no group {group!r:.80} in this stream's catalogue; put its items first."
             )
         return self._groups[group]
+
+    def _item(self, row: int) -> Item:
+        y = self._y[row].copy() if self._known[row] else None
+        return Item(self._ids[row], self._x[row].copy(), y, self._group[row], self._content[row])
 
     def _row_of(self, id: str) -> int:
         if id not in self._row:
@@ -150,6 +167,8 @@ class Catalogue:
         for row, (id, group) in enumerate(zip(put.ids, groups, strict=True), start=start):
             if id in self._row and self._group[self._row[id]] != group:
                 self._leave_group(id)
+            if id not in self._row:
+                self._first_row[id] = row
             self._row[id] = row
             if group is not None:
                 self._groups.setdefault(group, {})[id] = None

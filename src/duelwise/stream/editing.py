@@ -47,13 +47,16 @@ def _checked(replica: Replica, records: Sequence[Record]) -> list[ItemsPut]:
 
 
 def withdraw_items(replica: Replica, ids: Sequence[str]) -> int:
-    """Offer these items no longer; an unknown id is refused, and then nothing changes."""
+    """Offer these items no longer; returns how many were offered until now.
+
+    An id that was never put is refused, and then nothing changes.
+    """
     check_ids(ids)
     with replica.lock, replica.batch() as batch:
-        replica.folded.catalogue.some(ids)
-        if ids:
-            batch.record(ItemsWithdrawn(list(ids)))
-    return len(ids)
+        offered = replica.folded.catalogue.still(ids)
+        if offered:
+            batch.record(ItemsWithdrawn(offered))
+    return len(offered)
 
 
 def set_source(replica: Replica, source: str, *, held: bool) -> bool:

@@ -42,6 +42,11 @@ class Encoder:
         return (*levels, *vectors)
 
     @property
+    def in_vectors(self) -> int:
+        """How many numbers the vectors have that are projected."""
+        return sum(one.length for one in self._projections.values())
+
+    @property
     def to_fit(self) -> Mapping[str, Projection]:
         """Projections that are fitted to items, and are not yet."""
         return {name: one for name, one in self._projections.items() if one.axes is None}

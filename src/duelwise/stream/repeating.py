@@ -34,11 +34,12 @@ def digest_of(*parts: Array | str) -> str:
     return digest.hexdigest()
 
 
-def check_repeated(asked: Asked, digest: str | None, offered: CandidateSet, event_id: str) -> None:
+def check_repeated(asked: Asked, digest: str | None, offered: CandidateSet | None, event_id: str) -> None:
     """The same event_id is the same request: other candidates under it are a conflict."""
     if asked.offered is None:  # 0.1 kept only the pair
         arms = asked.arms
-        same = int(arms.max()) < len(offered.x) and np.array_equal(offered.x[arms], asked.x)
+        x = np.empty((0, 0)) if offered is None else offered.x
+        same = int(arms.max()) < len(x) and np.array_equal(x[arms], asked.x)
     else:
         same = asked.offered == digest
     if not same:

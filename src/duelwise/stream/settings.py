@@ -234,7 +234,9 @@ class StreamSettings(StreamFields):
         for name, value in self.ranges.items():
             check_known("feature", name, self.feature_names)
             match value:
-                case [int() | float() as low, int() | float() as high] if -LARGEST <= low < high <= LARGEST:
+                case [int() | float() as low, int() | float() as high] if (
+                    -LARGEST <= low < high <= LARGEST and (high - low) / 2 > 0
+                ):
                     limits[self.feature_names.index(name)] = (float(low), float(high))
                 case _:
                     raise InvalidInput(

@@ -103,8 +103,10 @@ class StreamAnswers:
 
     @property
     def catalogue(self) -> Catalogue:
-        """The items as this process knows them."""
-        return self._replica.folded.catalogue
+        """The items, level with the log."""
+        with self._replica.lock:
+            self._replica.refresh()
+            return self._replica.folded.catalogue
 
     @property
     def encoder(self) -> Encoder:

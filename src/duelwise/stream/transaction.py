@@ -73,9 +73,11 @@ class Transaction:
     def check_open(self, ticket: TicketRow, name: str, what: str) -> None:
         """A ticket past its time is closed here and now, whether or not a sweep has come by."""
         limit = self.settings.vote_ttl_seconds
-        if ticket.state in OPEN_STATES and self.now - ticket.asked_at > limit:
+        is_late = self.now - ticket.asked_at > limit
+        if ticket.state in OPEN_STATES and is_late:
             ticket = self.advance(ticket, events.Expired(ticket.round))
-        if ticket.state == "expired":
+        has_some = ticket.state == "told" and len(tickets.votes_of(ticket)) < ticket.wanted
+        if ticket.state == "expired" or (is_late and has_some):
             raise DuelExpired(
                 f"Ticket {name} has expired: this stream waits {limit:g} seconds for a vote and its context. "
                 f"The {what} was not recorded; ask again for a new duel."
