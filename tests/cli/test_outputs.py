@@ -52,6 +52,21 @@ def test_an_own_experiment_is_drawn_written_and_reported(
     assert len(frame) == 4
 
 
+def test_what_is_written_is_json_where_a_setting_has_no_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clip of ∞ lets every vote count 1; most programs refuse a file that says Infinity or NaN."""
+    monkeypatch.chdir(tmp_path)
+    Path("soup.toml").write_text(EXPERIMENT + "[method.rcdp-ucb]\nclip = inf\n")
+    typed("run", "soup.toml", "--json", "x.json")
+
+    def refuse(name: str) -> None:
+        raise AssertionError(name)
+
+    told = json.loads(Path("x.json").read_text(), parse_constant=refuse)
+    assert told["methods"]["rcdp-ucb"]["settings"] == {"clip": None}
+
+
 def test_own_experiments_stand_beside_the_papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("soup.toml").write_text(EXPERIMENT)

@@ -11,6 +11,7 @@ from small import PROBLEM
 from typer.testing import CliRunner
 
 from duelwise.cli import app
+from duelwise.cli.standings import rows
 from duelwise.errors import InvalidInput, UnknownName
 from duelwise.lab.cells.experiment import Cell, Method
 from duelwise.lab.cells.problem import Problem, Synthetic, sizes
@@ -47,6 +48,20 @@ def test_a_task_writes_what_the_page_promises(task: str, tmp_path: Path) -> None
     ranking = sorted(told["methods"], key=lambda name: told["methods"][name]["final_regret_mean"])
     assert [output.index(name) for name in ranking] == sorted(output.index(name) for name in ranking)
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_monitors_are_shown_uncut_and_blank_where_there_is_nothing_to_tell() -> None:
+    output = run("linear", "--methods", "max-pair-ucb", "--monitors")
+    for name in ("max-pair-ucb", "estimate", "learning", "served"):
+        assert name in output
+    assert "…" not in output
+    assert "nan" not in output
+
+
+def test_one_run_is_ranked_without_a_deviation() -> None:
+    cell = Cell(problem=PROBLEM, method=Method(name="rcdb"), runs=(0,))
+    name, _, deviation, *_ = rows([compete(cell)])[0]
+    assert (name, deviation) == ("rcdb", "")
 
 
 def test_only_rcdp_ucb_sees_what_comes_after_serving_in_pre_serving(tmp_path: Path) -> None:

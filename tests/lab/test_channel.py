@@ -333,3 +333,11 @@ def test_bad_settings_are_refused(model: type, wrong: dict[str, object]) -> None
 def test_unlimited_is_more_than_anything_can_spend() -> None:
     assert NoDelay().budget == UNLIMITED
     assert UNLIMITED > 2**60
+
+
+@pytest.mark.parametrize("votes", [np.zeros((2, 1)), 1.0, [0.0, 1.0, 1.0]])
+def test_votes_of_another_shape_are_refused_in_words(votes: Array) -> None:
+    """As a world of one's own may give them."""
+    channel = open_channel(NoDelay(), StrategicCorruption(budget=1), range(2))
+    with pytest.raises(InvalidInput, match=r"The votes of the world have shape .* Expected \(2,\)"):
+        channel.send(0, served(0, np.zeros((2, 2), int)), votes, np.zeros((2, 3)))

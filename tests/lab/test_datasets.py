@@ -88,6 +88,27 @@ def test_a_users_table_becomes_a_world(tmp_path: Path) -> None:
     assert settings.data_digest() != before
 
 
+def test_blank_lines_at_the_end_are_no_rows(tmp_path: Path) -> None:
+    path = tmp_path / "meals.csv"
+    path.write_text(TABLE + "\n\n\n")
+    settings = Spreadsheet(
+        path=str(path), before=("price",), after=(), utility="stars", arms=12, separator=";"
+    )
+    assert settings.start(runs=(0,), seed=0).arms == 12
+
+
+def test_utilities_of_any_size_are_voted_on_without_a_warning(tmp_path: Path) -> None:
+    """Prices, say: e to the power of a thousand is infinite, and a chance of 0 or 1 is right."""
+    path = tmp_path / "meals.csv"
+    path.write_text("warmth,price\n1,-400\n2,900\n")
+    world = Spreadsheet(path=str(path), before=("warmth",), after=(), utility="price", arms=2).start(
+        runs=(0,), seed=0
+    )
+    truth = world.reveal(0, world.contexts(0))
+    best = int(truth.utility[0].argmax())
+    assert [world.vote(0, truth, np.array([[a, 1 - a]]))[0] for a in (best, 1 - best)] == [1.0, 0.0]
+
+
 def test_a_table_that_was_changed_is_read_again(tmp_path: Path) -> None:
     """In one process too: its curve would be kept under the name of the new content."""
     path = tmp_path / "meals.csv"

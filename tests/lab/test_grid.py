@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from small import made_up
 
+from duelwise.cli.grid import worst_first
 from duelwise.lab.cells.problem import Synthetic
 from duelwise.lab.grid.grid import (
     AS_IT_IS,
@@ -119,3 +120,10 @@ def test_a_summary_has_the_papers_settings_honest_voters_and_the_worst() -> None
     assert (summary.row, summary.bases, summary.no_lies) == ("steady", 2.5, 1.0)
     assert summary.worst.place.change == "lies last"
     assert summary.worst_corner.place.change == "far"
+
+
+def test_one_run_is_told_of_without_an_interval() -> None:
+    place, row = GRID.places[0], GRID.rows[1].name
+    lone = worst_first(GRID, [Ratio(place, row, 1.5, math.nan, math.nan)])
+    both = worst_first(GRID, [Ratio(place, row, 1.5, 1.25, 1.75)])
+    assert [list(shown.columns[1].cells) for shown in (lone, both)] == [["1.50"], ["1.50 [1.25, 1.75]"]]

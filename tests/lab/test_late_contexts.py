@@ -135,7 +135,7 @@ def test_a_delay_that_is_known_round_by_round_only_is_for_votes() -> None:
 
 def test_what_no_context_can_be_is_refused() -> None:
     LateContexts(deadline=0, missing_sides=1.0, missing_values=1.0)
-    for wrong in ({"missing_sides": 1.1}, {"missing_values": -0.1}, {"deadline": -1}):
+    for wrong in ({"missing_sides": 1.1}, {"missing_values": -0.1}, {"deadline": -1}, {"deadline": 2**63}):
         with pytest.raises(InvalidInput, match=next(iter(wrong))):
             LateContexts(**wrong)  # pyright: ignore[reportArgumentType]
     with pytest.raises(InvalidInput, match="strategic delay looks at utilities"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import NamedTuple, TypedDict, Unpack
 
@@ -336,3 +337,34 @@ def test_weights_taken_again_give_the_solution_of_the_new_weights() -> None:
         z, theta = held.z[r, :, :n], learner.theta[r]
         residual = held.weight[r, :n] * (1 / (1 + np.exp(-theta @ z)) - held.outcome[r, :n])
         np.testing.assert_allclose(theta + z @ residual, 0.0, atol=1e-9)
+
+
+class OwnInverse(NamedTuple):
+    inverse: Array  # (R, p, p), as anybody would call it
+
+
+@kernel(roles.predict, OwnInverse)
+def expect_nothing(model: OwnInverse, r: int, x: Array, out: Array) -> None:
+    out[:] = 0.0
+
+
+@kernel(roles.absorb, OwnInverse)
+def count_pairs(model: OwnInverse, r: int, x: Array, y: Array) -> None:
+    model.inverse[r, 0, 0] += 1.0
+
+
+@dataclass(frozen=True)
+class WithInverse:
+    def start(self, *, runs: Sequence[int], context_dim: int, post_dim: int, seed: int) -> KernelModel:
+        return KernelModel(OwnInverse(np.zeros((len(runs), 2, 2))), post_dim=post_dim)
+
+
+def test_a_models_own_inverse_keeps_its_shape() -> None:
+    """Least squares of ours have one for each output where values are missing; others are left alone."""
+    learner = DuelingLearner(runs=1, context_dim=1, post_dim=4, **{**PARTS, "post_serving": WithInverse()})
+    learner.serve(learner.choose(np.array([[[0.0], [1.0]]])))
+    y = np.ones((1, 2, 4))
+    y[0, 0, 0] = np.nan
+    learner.observe(Contexts(np.zeros(1, int), np.zeros(1, int), y))
+    assert learner.snapshot()["post_serving.inverse"].tolist() == [[[1.0, 0.0], [0.0, 0.0]]]
+    assert_same_state(deepcopy(learner).snapshot(), learner.snapshot())

@@ -372,6 +372,17 @@ def test_a_table_in_every_format() -> None:
     )
 
 
+def test_text_in_a_table_means_in_every_format_what_it_says() -> None:
+    """A title of one's own, the paper's d^{3/2}, and ~ before what was read off a figure."""
+    table = Table(title="", head=("|x| > 0, #1, $5",), rows=(("d^{3/2}",), ("~16,400",)))
+    assert table.to_markdown().splitlines()[0] == r"| \|x\| > 0, #1, $5 |"
+    assert [line for line in table.to_latex().splitlines() if line.endswith(r"\\")] == [
+        r"|x| > 0, \#1, \$5 \\",
+        r"d\^{}\{3/2\} \\",
+        r"\textasciitilde{}16,400 \\",
+    ]
+
+
 def test_a_table_of_finals_marks_the_lowest_mean_and_leaves_gaps() -> None:
     finals = {place: values for place, values in FINALS.items() if place[1:] != ("Stochastic", "rcdb")}
     table = finals_table(made_up(finals), "")

@@ -162,6 +162,43 @@ def test_many_votes_on_one_duel_count_each(estimate: str) -> None:
         assert held.outcome[0, 0] == pytest.approx(2 / 3)
 
 
+def test_votes_that_come_before_the_context_count_alike_in_the_end() -> None:
+    """ω moves with V until y is known; then all votes on the duel share one."""
+    x, y, _ = drawn(4)
+    early, late = learner(clip=0.05), learner(clip=0.05)
+    for one in (early, late):
+        for t in range(4):
+            serve(one, x[t], wanted=3)
+    for t, outcome in enumerate((0.0, 1.0, 1.0)):
+        tell(early, 3, outcome)
+        for one in (early, late):
+            observe(one, t, y[t])
+    for one in (early, late):
+        observe(one, 3, y[3])
+    for outcome in (1.0, 0.0, 1.0):
+        tell(late, 3, outcome)
+    assert history_of(early).outcome[0, 0] == pytest.approx(2 / 3)
+    np.testing.assert_allclose(early.theta, late.theta, atol=1e-9)
+
+
+def test_a_vote_on_a_duel_that_an_audit_believes_counts_as_those_before_it() -> None:
+    """The next audit counts all of them fully; the mean of what they say must not keep the ramp's shares."""
+    x, y, _ = drawn(4)
+    one = steady(
+        context_dim=2, post_dim=2, post_serving="ridge", estimate=EXACT, corruption_budget=1, distrust_votes=0
+    )
+    for t in range(4):
+        serve(one, x[t], wanted=2)
+        observe(one, t, y[t])
+    for t in range(4):
+        tell(one, t, 1.0)
+    believed = history_of(one).weight[0, :4] > history_of(one).admitted[0, :4]
+    assert believed.any()
+    for t in range(4):
+        tell(one, t, 0.0)
+    np.testing.assert_allclose(history_of(one).outcome[0, :4][believed], 0.5)
+
+
 @pytest.mark.parametrize("make", [rcdp_ucb, live, steady])
 def test_replay_and_restore_with_late_partial_imputed_and_repeated_feedback(make: type) -> None:
     """A snapshot in the middle goes on as the learner it was taken of."""

@@ -185,6 +185,19 @@ def test_what_feels_good_looks_back_evenly_at_what_the_other_draw_chose(
     assert (walks[0][5] != walks[1][5]).all()  # each draw has noise of its own
 
 
+def test_what_feels_good_is_drawn_with_the_regularisation_of_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner = recipe("feel-good")(context_dim=DIM, runs=2, regularisation=np.array([0.5, 4.0]))
+    ridges: list[Array] = []
+
+    def draw(*taken: Array) -> Array:
+        ridges.append(taken[6])
+        return np.zeros(DIM)
+
+    monkeypatch.setattr("duelwise.learning.peers.feel_good.walk", draw)
+    learner.choose(np.random.default_rng(6).standard_normal((2, ARMS, DIM)))
+    assert ridges == [0.5, 0.5, 4.0, 4.0]
+
+
 @pytest.mark.parametrize("name", PEERS)
 def test_choosing_again_changes_nothing_and_a_snapshot_goes_on(name: str) -> None:
     rng = np.random.default_rng(5)

@@ -112,7 +112,7 @@ def _table(sizes: Sizes, told: Advice) -> Table:
     table = Table("what", "value", "from")
     rows = (
         ("α (clip)", told.alpha, "√d/(C + D), D = max(√Λ, μ)"),
-        ("κ (curvature)", sizes.curvature, "ġ(ML)"),
+        ("κ (curvature)", sizes.curvature, "ġ(ML), if not given"),
         ("votes out at once, at most", sizes.pending, "√(2Λ), or μ + √(2μ ln(T/δ)) + ln(T/δ)/3"),
         ("β_T", told.radius, "corrected radius, δ = 0.05"),
         ("c_T (exploration_width)", told.width, "2β_T; 0.1 to 1 in practice: docs/how-to-choose.md"),

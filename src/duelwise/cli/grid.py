@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,7 +68,10 @@ def worst_first(grid: Grid, found: Sequence[Ratio]) -> Table:
 
 
 def _cell(one: Ratio | None) -> str:
-    return "" if one is None else f"{one.ratio:.2f} [{one.low:.2f}, {one.high:.2f}]"
+    if one is None:
+        return ""
+    interval = "" if math.isnan(one.low) else f" [{one.low:.2f}, {one.high:.2f}]"  # one run has none
+    return f"{one.ratio:.2f}{interval}"
 
 
 def as_plain(one: Ratio) -> dict[str, Plain]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -61,11 +62,22 @@ def write_json(path: Path | None, content: Callable[[], Plain]) -> None:
     """The content as JSON, to a file or, for -, to the terminal."""
     if path is None:
         return
-    text = json.dumps(content(), ensure_ascii=False)
+    text = json.dumps(_finite(content()), ensure_ascii=False, allow_nan=False)
     if str(path) == "-":
         typer.echo(text)
     else:
         write_text(path, text)
+
+
+def _finite(value: Plain) -> Plain:
+    """The same with null for numbers that JSON has no word for: what cannot be told, or has no bound."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_finite(one) for one in value]
+    return value
 
 
 def console(*, quiet: bool, json: Path | None = None) -> Console:

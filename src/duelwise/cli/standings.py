@@ -85,7 +85,8 @@ def rows(standings: list[Standing]) -> list[tuple[str, ...]]:
     told = [(standing, standing.summary()) for standing in standings]
     return [
         (
-            standing.method.name, f"{facts['final_regret_mean']:,.1f}", f"{facts['final_regret_sd']:,.1f}",
+            standing.method.name, f"{facts['final_regret_mean']:,.1f}",
+            f"{facts['final_regret_sd']:,.1f}" if len(standing.final) > 1 else "",  # one value has none
             f"{facts['self_duels']:.0%}", f"{standing.seconds:.2f}",
         )
         for standing, facts in told
@@ -105,15 +106,20 @@ MONITORS = "Monitors: docs/theory.md"
 
 def monitor_rows(looks: dict[str, Lookback]) -> list[tuple[str, ...]]:
     """What the assumptions meet in practice, means over runs: the head, then a line for each method."""
-    head = ("method", *next(iter(looks.values())).summary())
-    lines = [(name, *(f"{value:.3g}" for value in look.summary().values())) for name, look in looks.items()]
+    head = ("method", *(name.replace("_", " ") for name in next(iter(looks.values())).summary()))
+    lines = [
+        (name, *("" if np.isnan(value) else f"{value:.3g}" for value in look.summary().values()))
+        for name, look in looks.items()
+    ]
     return [head, *lines]
 
 
 def monitors_table(looks: dict[str, Lookback]) -> Table:
     """The same for the terminal."""
     head, *lines = monitor_rows(looks)
-    out = Table(*head, title=MONITORS)
+    out = Table(title=MONITORS, padding=0)  # so that eighty columns hold every name uncut
+    for name in head:
+        out.add_column(name, overflow="fold", no_wrap=name == "method")
     for line in lines:
         out.add_row(*line)
     return out

@@ -247,7 +247,8 @@ def feel_good(**options: Unpack[Options]) -> DuelingLearner:
     )
     chosen = replace(_own_estimate("feel-good", _settle(paper, options)), estimate=FeelGood())
     optimism = 1.0 / math.sqrt(chosen.horizon or UNKNOWN_HORIZON)
-    return _learner(options, chosen, FeelGoodDraws(dim=_dim(options), optimism=optimism), Uniform())
+    draws = FeelGoodDraws(dim=_dim(options), optimism=optimism, regularisation=chosen.regularisation)
+    return _learner(options, chosen, draws, Uniform())
 
 
 def vacdb(**options: Unpack[Options]) -> DuelingLearner:

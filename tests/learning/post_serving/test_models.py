@@ -25,6 +25,7 @@ from duelwise.learning.post_serving import (
     Spline,
     post_serving,
 )
+from duelwise.testing.life import assert_same_state
 from duelwise.types import Array, IntArray, Snapshot
 
 CONTEXT, POST = 3, 2
@@ -205,6 +206,18 @@ def test_a_restored_model_goes_on_exactly(model: PostServing) -> None:
     for each in (lived, restored):
         each.learn(run[25:], x[25:], y[25:])
     np.testing.assert_array_equal(lived.predict(queries(3)), restored.predict(queries(3)))
+
+
+@pytest.mark.parametrize("settings", [Ridge(), Spline(), Fourier(features=20)])
+def test_a_model_goes_back_to_before_values_were_missing(settings: PostServing) -> None:
+    model = start(settings)
+    run, x, y = pairs(3, 20)
+    model.learn(run, x, y)
+    before = model.snapshot()
+    y[:, 0, 0] = np.nan
+    model.learn(run, x, y)
+    model.restore(before)
+    assert_same_state(model.snapshot(), before)
 
 
 def test_a_snapshot_does_not_move_with_its_model(model: PostServing) -> None:

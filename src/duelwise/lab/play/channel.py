@@ -150,7 +150,8 @@ class Channel:
 
     def send(self, t: int, served: Served, outcome: Array, utility: Array) -> None:
         """Take this round's votes.  # outcome (R,), utility (R, K)"""
-        runs = len(self.flips_spent)
+        runs, outcome = len(self.flips_spent), np.asarray(outcome, np.float64)
+        _check_shape("votes of the world", outcome, runs)
         flips = np.asarray(self._corruptions.flips(t, served, outcome, utility), np.bool_)
         rounds = np.asarray(self._delays.rounds(t, served, utility), np.int64)
         _check_shape("flips of the corruption model", flips, runs)

@@ -15,7 +15,7 @@ import numpy as np
 
 from duelwise.errors import InvalidInput
 from duelwise.lab.play.channel import with_room
-from duelwise.lab.play.checks import check_number, check_whole
+from duelwise.lab.play.checks import LARGEST, check_number, check_whole
 from duelwise.lab.play.delays import DelayModel, DelayTable, NoDelay
 from duelwise.learning.core.dispatch import kernel, role
 from duelwise.learning.core.jit import compiled
@@ -181,7 +181,7 @@ class LateContexts:
         check_number("missing_sides", self.missing_sides, least=0.0, most=1.0)
         check_number("missing_values", self.missing_values, least=0.0, most=1.0)
         if self.deadline is not None:
-            check_whole("deadline", self.deadline, least=0)
+            check_whole("deadline", self.deadline, least=0, most=LARGEST)
         if not _follows_a_table(self.delay):
             raise InvalidInput(
                 f"delay is {self.delay!r}. Contexts are late by chance or by a fixed time, as a DelayTable "

@@ -48,7 +48,8 @@ class Table:
 
     def to_markdown(self) -> str:
         lines = [self.head, ("---",) * len(self.head), *self.rows]
-        return "\n".join("| " + " | ".join(row) + " |" for row in lines)
+        cells = [[cell.replace("|", "\\|") for cell in row] for row in lines]
+        return "\n".join("| " + " | ".join(row) + " |" for row in cells)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,13 +184,12 @@ def _means(seen: Watched) -> tuple[str, ...]:
     return tuple("" if np.isnan(values).all() else f"{np.nanmean(values):.3g}" for values in each)
 
 
+LATEX = str.maketrans(
+    {letter: f"\\{letter}" for letter in "_%&#${}"}
+    | {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\textasciitilde{}"}
+)
+
+
 def _latex(text: str) -> str:
-    for plain, escaped in (
-        ("\\", r"\textbackslash{}"),
-        ("_", r"\_"),
-        ("%", r"\%"),
-        ("&", r"\&"),
-        ("^", r"\^{}"),
-    ):
-        text = text.replace(plain, escaped)
-    return text
+    """Text as LaTeX prints it; a bare ~ would be a blank, and a number read off a figure one of theirs."""
+    return text.translate(LATEX)

@@ -105,8 +105,10 @@ def standardised(numbers: Array) -> Array:
 
 
 def read_table(text: Iterable[str], *, separator: str) -> tuple[list[str], list[list[str]]]:
-    """Header and rows of the lines of a CSV; both empty where it is."""
+    """Header and rows of the lines of a CSV, but for blank ones at its end; both empty where it is."""
     header, *rows = list(csv.reader(text, delimiter=separator)) or [[]]
+    while rows and not rows[-1]:
+        rows.pop()
     return header, rows
 
 

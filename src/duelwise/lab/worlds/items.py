@@ -36,7 +36,8 @@ class BradleyTerry:
     """P(a beats b) = 1 / (1 + exp(u_b - u_a))."""
 
     def outcomes(self, first: IntArray, second: IntArray, lead: Array, chance: Array) -> Array:
-        return (chance < 1.0 / (1.0 + np.exp(-lead))).astype(np.float64)
+        with np.errstate(over="ignore"):  # infinite is right: who is that far behind never wins
+            return (chance < 1.0 / (1.0 + np.exp(-lead))).astype(np.float64)
 
 
 class Deterministic:

@@ -69,16 +69,23 @@ def append_vote(history: VoteHistory, r: int, arrivals: Arrivals, i: int) -> Non
 
 @compiled
 def _add_vote(history: VoteHistory, fit: Fit, r: int, arrivals: Arrivals, i: int) -> None:
-    """One more vote on a duel: the row holds the sum of the weights and the mean of the outcomes."""
+    """One more vote on a duel: the row holds the sum of the weights and the mean of the outcomes.
+
+    The mean is by the weights as they were admitted: those that an audit gave later are not the votes' own,
+    and until y is known the duel's is not fixed, which all its votes will share.
+    """
     place, counted = int(arrivals.row[i]), arrivals.row[i] < history.known[r]
     if counted:
         count_row(history, r, place, fit.theta[r], fit.rules.link, -1.0)
     for j in range(arrivals.dz.shape[1]):  # the row may have been learned with a provisional Δz
         arrivals.dz[i, j] = history.z[r, j, place]
     admit(fit, r, arrivals, i)
-    total = history.weight[r, place] + arrivals.weight[i]
-    seen = history.weight[r, place] * history.outcome[r, place] + arrivals.weight[i] * arrivals.outcome[i]
-    history.weight[r, place], history.outcome[r, place] = total, seen / total
+    before, own = history.admitted[r, place], arrivals.weight[i]
+    if arrivals.settled[i] == 0:
+        before, own = history.votes[r, place], 1.0
+    seen = before * history.outcome[r, place] + own * arrivals.outcome[i]
+    history.outcome[r, place] = seen / (before + own)
+    history.weight[r, place] += arrivals.weight[i]
     history.admitted[r, place] += arrivals.weight[i]
     history.votes[r, place] += 1.0
     if counted:

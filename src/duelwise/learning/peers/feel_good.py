@@ -56,7 +56,7 @@ class FeelGoodDraws:
 
     dim: int
     optimism: float  # μ; of order 1/√T
-    regularisation: float = 1.0
+    regularisation: float | Array = 1.0  # λ
     steps: int = 10
     looks_back: int = 64  # rounds, spread evenly over the past, that stand for all of them
 
@@ -71,13 +71,13 @@ class FeelGoodDraws:
         each = self.optimism * rounds / max(1, len(past))
         count = (self.steps + 1) * self.dim
         noise = view.noise.normal(view.round, 2 * count).reshape(runs, 2, self.steps + 1, self.dim)
-        arms = np.empty((runs, 2), dtype=np.int64)
+        arms, ridge = np.empty((runs, 2), dtype=np.int64), np.broadcast_to(self.regularisation, runs)
         for r in range(runs):
             votes = record_of(posterior.votes.history, r)
             theta = [
                 walk(
                     votes, view.theta[r], view.inverse[r], *posterior.seen(past, r, other=1 - j),
-                    noise[r, j], self.regularisation, posterior.link, each, float(view.width[r]),
+                    noise[r, j], float(ridge[r]), posterior.link, each, float(view.width[r]),
                 )
                 for j in range(2)
             ]  # fmt: skip

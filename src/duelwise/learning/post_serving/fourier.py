@@ -71,19 +71,18 @@ class FourierModel:
         if self.post_dim == 0:
             return
         if needs_separation(self._fit.inverse, y):
-            self._separate()
+            self._separate(self.post_dim)
         features = _waves(x, self._frequency[run], self._phase[run])
         absorb_pairs(self._fit, run, *dense(features), np.ascontiguousarray(y))
 
     def snapshot(self) -> Snapshot:
         return {name: value.copy() for name, value in named_arrays(self._fit).items()}
 
-    def _separate(self) -> None:
-        self._fit = self._fit._replace(inverse=separated(self._fit.inverse, self.post_dim))
+    def _separate(self, outputs: int) -> None:
+        self._fit = self._fit._replace(inverse=separated(self._fit.inverse[:, :1], outputs))
 
     def restore(self, state: Snapshot) -> None:
-        if state["inverse"].shape[1] > self._fit.inverse.shape[1]:
-            self._separate()
+        self._separate(state["inverse"].shape[1])
         fill_arrays(self._fit, state)
 
 

@@ -44,6 +44,7 @@ class KernelModel:
     def __init__(self, state: Any, *, post_dim: int) -> None:
         self.state, self.post_dim = state, post_dim
         self._held = handle(state)
+        self._least_squares = np.ndim(getattr(state, "inverse", 0.0)) == 4  # (R, 1 or dy, p, p); no other A
 
     @property
     def held(self) -> Any:
@@ -61,12 +62,12 @@ class KernelModel:
 
     def prepare_for(self, y: Array) -> None:
         """Single values of y (n, 2, dy) may be unknown from now on."""
-        if hasattr(self.state, "inverse") and needs_separation(self.state.inverse, y):
+        if self._least_squares and needs_separation(self.state.inverse, y):
             self.separate()
 
     def separate(self) -> None:
         """Get ready for single values of y that stay unknown: least squares of its own for each."""
-        if hasattr(self.state, "inverse") and self.state.inverse.shape[1] < self.post_dim:
+        if self._least_squares and self.state.inverse.shape[1] < self.post_dim:
             self.state = self.state._replace(inverse=separated(self.state.inverse, self.post_dim))
 
     def compiled(self) -> Any:
@@ -76,8 +77,9 @@ class KernelModel:
         return {name: value.copy() for name, value in named_arrays(self.state).items()}
 
     def restore(self, state: Snapshot) -> None:
-        if "inverse" in state and state["inverse"].shape[1] > 1:
-            self.separate()
+        if self._least_squares:  # one A for all outputs again, if it was so
+            inverse = separated(self.state.inverse[:, :1], state["inverse"].shape[1])
+            self.state = self.state._replace(inverse=inverse)
         fill_arrays(self.state, state)
 
 
