@@ -167,7 +167,7 @@ def test_a_chart_is_laid_out_so() -> None:
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": "#808894"},
         "showlegend": True,
-        "legend": {"orientation": "h"},
+        "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom"},
         "xaxis": {**axis, "title": {"text": "hours"}},
         "yaxis": {**axis, "title": {"text": "votes"}},
     }
