@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from duelwise.errors import InvalidInput, require
 from duelwise.lab.cells.codec import Plain
@@ -57,6 +59,20 @@ def check_writable(folder: Path) -> None:
         )
 
 
+def table_of(columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "") -> Table:
+    """Text in columns, as it is: no word of it is a style, and a name that does not fit is folded, not cut.
+
+    A column that is empty in every row is left out.
+    """
+    shown = [k for k in range(len(columns)) if not rows or any(row[k] for row in rows)]
+    table = Table(title=Text(title) if title else None)
+    for k in shown:
+        table.add_column(columns[k], overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(row[k]) for k in shown))
+    return table
+
+
 def write_json(path: Path | None, content: Callable[[], Plain]) -> None:
     """The content as JSON, to a file or, for -, to the terminal."""
     if path is None:
@@ -69,8 +85,8 @@ def write_json(path: Path | None, content: Callable[[], Plain]) -> None:
 
 
 def console(*, quiet: bool, json: Path | None = None) -> Console:
-    """The terminal; silent when asked, or when a program reads JSON from it."""
-    return Console(quiet=quiet or str(json) == "-")
+    """The terminal; silent when asked, or when a program reads JSON from it. Brackets are no style."""
+    return Console(quiet=quiet or str(json) == "-", markup=False)
 
 
 def _check_ending(path: Path, endings: tuple[str, ...], option: str) -> None:

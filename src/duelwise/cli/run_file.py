@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from duelwise.cli.interrupting import interruptible
-from duelwise.cli.outputs import check_writable, console, write_json
+from duelwise.cli.outputs import check_writable, console, table_of, write_json
 from duelwise.cli.progress import progress
 from duelwise.errors import InvalidInput, require
 
@@ -59,10 +58,7 @@ def run_file(
         tally, curves = conduct_own(experiment, runner, hear=hear)
     curves = sorted(curves, key=lambda curve: float(curve.final.mean()))
     out = console(quiet=quiet, json=json_file)
-    shown = Table(*HEAD, title=experiment.title)
-    for row in rows(curves):
-        shown.add_row(*row)
-    out.print(shown)
+    out.print(table_of(HEAD, rows(curves), title=experiment.title))
     out.print(
         f"{tally.computed} cells played, {tally.reused} reused; kept in {folder}. "
         f"Next: duelwise report --folder {folder}",

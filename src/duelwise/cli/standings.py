@@ -10,6 +10,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Table
 from rich.text import Text
 
+from duelwise.cli.outputs import table_of
 from duelwise.errors import check_known
 from duelwise.lab.cells.codec import Plain
 from duelwise.lab.cells.problem import Synthetic
@@ -94,10 +95,7 @@ def rows(standings: list[Standing]) -> list[tuple[str, ...]]:
 
 def table(standings: list[Standing]) -> Table:
     """The ranking for the terminal."""
-    out = Table("", *HEAD)
-    for place, row in enumerate(rows(standings), start=1):
-        out.add_row(str(place), *row)
-    return out
+    return table_of(("", *HEAD), [(str(place), *row) for place, row in enumerate(rows(standings), start=1)])
 
 
 MONITORS = "Monitors: docs/theory.md"
@@ -113,10 +111,7 @@ def monitor_rows(looks: dict[str, Lookback]) -> list[tuple[str, ...]]:
 def monitors_table(looks: dict[str, Lookback]) -> Table:
     """The same for the terminal."""
     head, *lines = monitor_rows(looks)
-    out = Table(*head, title=MONITORS)
-    for line in lines:
-        out.add_row(*line)
-    return out
+    return table_of(head, lines, title=MONITORS)
 
 
 def as_plain(study: Study, standings: list[Standing], looks: dict[str, Lookback]) -> dict[str, Plain]:

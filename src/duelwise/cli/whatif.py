@@ -19,6 +19,7 @@ from duelwise.cli.outputs import (
     QuietOption,
     check_outputs,
     console,
+    table_of,
     write_json,
 )
 from duelwise.cli.serve import DEFAULT_STORE, StoreOption
@@ -65,7 +66,7 @@ def evaluate(
     _write_page(html_file, lambda: evaluation_page(lived.name, found))
     out = console(quiet=quiet, json=json_file)
     _tell(out, sentence(found), table_of(COLUMNS, rows_of(found)))
-    out.print(found.policy_value, highlight=False, markup=False)
+    out.print(found.policy_value, highlight=False)
 
 
 @app.command()
@@ -117,7 +118,7 @@ def _write_page(file: Path | None, made: Callable[[], str]) -> None:
 
 
 def _tell(out: Console, sentence: str, table: Table) -> None:
-    out.print(sentence, highlight=False, markup=False)
+    out.print(sentence, highlight=False)
     out.print(table)
 
 
@@ -131,12 +132,3 @@ def _share(text: str) -> float:
 def named(recipes: str) -> list[str]:
     """Names between commas."""
     return [name.strip() for name in recipes.split(",") if name.strip()]
-
-
-def table_of(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
-    """Text in columns; a column that is empty everywhere is left out."""
-    shown = [k for k in range(len(columns)) if any(row[k] for row in rows)]
-    table = Table(*(columns[k] for k in shown))
-    for row in rows:
-        table.add_row(*(row[k] for k in shown))
-    return table
