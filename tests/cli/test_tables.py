@@ -56,3 +56,8 @@ def test_a_long_name_of_a_stream_is_folded_and_not_cut(tmp_path: Path) -> None:
 def test_an_empty_column_is_left_out_and_the_heads_of_an_empty_table_stay() -> None:
     assert [column.header for column in table_of(("a", "b"), [("1", ""), ("2", "")]).columns] == ["a"]
     assert [column.header for column in table_of(("a", "b"), []).columns] == ["a", "b"]
+
+
+def test_where_nothing_has_a_name_yet_that_is_said(store: str) -> None:
+    told = CliRunner().invoke(app, ["keys", "revoke", "till", "--store", store])
+    assert "no key called 'till'. There is none yet." in str(told.exception)
