@@ -35,6 +35,7 @@ def test_an_own_experiment_is_drawn_written_and_reported(
     Path("soup.toml").write_text(EXPERIMENT)
     said = typed("run", "soup.toml", "--plot", "x.png", "--html", "x.html", "--json", "x.json")
     assert "2 curves, about" in said.stderr
+    assert "first time ever it also compiles" in " ".join(said.stderr.split())
     assert "duelwise report" in said.stdout
     assert "Drew x.png" in said.stdout
     assert Path("x.png").read_bytes().startswith(b"\x89PNG")

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from duelwise.cli.interrupting import interruptible
 from duelwise.cli.outputs import check_writable, console, table_of, write_json
-from duelwise.cli.progress import progress
+from duelwise.cli.progress import announce, progress
 from duelwise.errors import InvalidInput, require
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def run_file(
     """Play the experiment that a TOML file describes and show its ranking."""
     require("pyarrow", extra="lab", purpose="Keeping curves")
     from duelwise.lab.paper.own import conduct_own
-    from duelwise.lab.sweep.forecast import Work, forecast, refuse_too_large
+    from duelwise.lab.sweep.forecast import Work, refuse_too_large
     from duelwise.lab.sweep.runner import Runner
     from duelwise.lab.sweep.store import CurveStore
 
@@ -51,9 +50,7 @@ def run_file(
         Work(problem=experiment.problem, method=method, runs=experiment.runs) for method in experiment.methods
     ]
     refuse_too_large(work, workers=runner.workers)
-    if not quiet:
-        told = forecast(work, workers=runner.workers)
-        Console(stderr=True).print(f"At most {told}; what is kept is not played again.", highlight=False)
+    announce(work, workers=runner.workers, quiet=quiet)
     with interruptible(KEPT), progress(quiet=quiet) as hear:
         tally, curves = conduct_own(experiment, runner, hear=hear)
     curves = sorted(curves, key=lambda curve: float(curve.final.mean()))

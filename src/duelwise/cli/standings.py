@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from duelwise.cli.outputs import table_of
+from duelwise.cli.progress import COMPILES
 from duelwise.errors import check_known
 from duelwise.lab.cells.codec import Plain
 from duelwise.lab.cells.problem import Synthetic
@@ -30,9 +31,7 @@ def hold(study: Study, *, quiet: bool = False, after: After | None = None) -> li
     work = study.work()
     refuse_too_large(work)
     console = Console(stderr=True, quiet=quiet)
-    console.print(
-        f"Playing {forecast(work)}; the first time ever it also compiles for half a minute.", highlight=False
-    )
+    console.print(f"Playing {forecast(work)}. {COMPILES}", highlight=False)
     trials = study.trials()
     columns = (
         TextColumn("{task.description:>14}"), BarColumn(), TextColumn("{task.completed} {task.fields[unit]}"),
