@@ -105,7 +105,7 @@ def test_a_chart_has_a_band_and_a_mean_for_every_curve(folder: Path) -> None:
 def test_panels_stand_in_rows_of_three() -> None:
     """Five of them: widths of a third each, two rows, and a title in the middle above each panel."""
     layout = layout_of(["a", "b", "c", "d", "e"])
-    assert (layout["height"], inside(layout, "legend", "y")) == (260 * 2 + 90, 1.06)
+    assert (layout["height"], inside(layout, "legend", "yref")) == (260 * 2 + 90, "container")
     assert layout["margin"] == {"l": 60, "r": 15, "t": 45, "b": 40}
     boxes = [inside(layout, f"{axis}axis5", "domain") for axis in "xy"]
     assert boxes[0] == pytest.approx([1 / 3 + 0.03, 2 / 3 - 0.02])

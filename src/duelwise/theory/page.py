@@ -61,14 +61,15 @@ def write_html(path: Path, findings: Sequence[Finding], *, seed: int) -> None:
     charts = [picture for finding in findings for picture in finding.checked.pictures]
     drawn = "".join(_chart(f"picture-{number}", picture) for number, picture in enumerate(charts))
     table = findings_table(findings, seed=seed).to_html()
-    body = f"<h1>The theory, checked</h1>{_counts(findings)}{table}<h2>What the checks saw</h2>{drawn}"
+    seen = f"<h2>What the checks saw</h2>{drawn}" if drawn else ""
+    body = f"<h1>The theory, checked</h1>{_counts(findings)}{table}{seen}"
     write_text(path, document("Duelwise: the theory, checked", body))
 
 
 def _counts(findings: Sequence[Finding]) -> str:
     verdicts = [finding.verdict for finding in findings]
     told = ", ".join(f"{verdicts.count(each)} {each}" for each in dict.fromkeys(verdicts))
-    return f"<p>{len(findings)} claims: {html.escape(told)}.</p>"
+    return f"<p>{len(findings)} claim{'s' if len(findings) != 1 else ''}: {html.escape(told)}.</p>"
 
 
 def _chart(name: str, picture: Picture) -> str:
