@@ -1,4 +1,4 @@
-"""A bar over a whole job of cells; stopping it loses only the cells in flight."""
+"""What a sweep says before it begins, and its progress bar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The short of a report in Markdown: times, verdicts, ours beside the published, the fair comparison."""
+"""A report's summary in Markdown: times, verdicts, ours beside the published, the fair comparison."""
 
 from __future__ import annotations
 
