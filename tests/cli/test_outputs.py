@@ -13,7 +13,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from duelwise.cli.app import app
+from duelwise.cli.run_file import read_experiment
+from duelwise.errors import InvalidInput
 from duelwise.lab.report.results import Results
+from duelwise.theory.page import parts_of
 
 EXPERIMENT = (
     'title = "Cold soup"\nhorizon = 30\nruns = 2\nmethods = ["rcdp-ucb", "rcdb"]\n'
@@ -139,3 +142,12 @@ def test_the_demo_leaves_a_figure_a_table_and_numbers(tmp_path: Path) -> None:
     table = (tmp_path / "demo" / "table.md").read_text()
     assert "| method | final regret |" in table
     assert table.count("| rcd") == 2
+
+
+def test_files_that_an_editor_has_marked_as_utf_8_are_read_and_others_are_refused(tmp_path: Path) -> None:
+    marked, latin = tmp_path / "soup.toml", tmp_path / "page.md"
+    marked.write_text(EXPERIMENT, encoding="utf-8-sig")
+    assert read_experiment(marked).title == "Cold soup"
+    latin.write_bytes(b"caf\xe9")
+    with pytest.raises(InvalidInput, match=r"page\.md is not in UTF-8"):
+        parts_of(latin)

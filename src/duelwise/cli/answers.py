@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from rich.console import Console
 
+from duelwise.atomic_files import write_text, write_whole
 from duelwise.cli.app import app
 from duelwise.cli.given import given_options, option
 from duelwise.cli.log_argument import LogArgument, lived
@@ -17,7 +18,6 @@ from duelwise.cli.outputs import HtmlOption, check_outputs, table_of
 from duelwise.cli.places import existing
 from duelwise.cli.serve import DEFAULT_STORE, StoreOption, StreamArgument, opened
 from duelwise.errors import InvalidInput
-from duelwise.lab.sweep.atomic_files import write_text
 
 if TYPE_CHECKING:
     from duelwise.stream.items import Put
@@ -196,7 +196,7 @@ def votes(
 
     with opened(store) as at, DecisionStream.open(at, stream) as target:
         content = votes_as(target, format or file.suffix.removeprefix("."))
-    file.write_bytes(content)
+    write_whole(file, lambda partial: partial.write_bytes(content))
     typer.echo(f"The votes of {stream!r} are in {file}.")
 
 

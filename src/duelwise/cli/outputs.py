@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from duelwise.atomic_files import write_text
 from duelwise.errors import InvalidInput, require
 from duelwise.lab.cells.codec import Plain
-from duelwise.lab.sweep.atomic_files import write_text
 
 PICTURES = (".png", ".pdf", ".svg")
 PAGES = (".html", ".htm")

@@ -13,6 +13,7 @@ from duelwise.cli.interrupting import interruptible
 from duelwise.cli.outputs import check_writable, console, table_of, write_json
 from duelwise.cli.progress import announce, progress
 from duelwise.errors import InvalidInput, require
+from duelwise.text_files import opened_text
 
 if TYPE_CHECKING:
     from duelwise.lab.cells.codec import Plain
@@ -73,12 +74,13 @@ def read_experiment(file: Path) -> Experiment:
     from duelwise.lab.cells.experiment import decode_experiment
 
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        with opened_text(file) as text:
+            table = tomllib.loads(text.read())
     except FileNotFoundError:
         raise InvalidInput(
             f"There is no file {file}. Expected an experiment in TOML: docs/experiments.md."
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise InvalidInput(
             f"{file} is no valid TOML: {error}. Expected an experiment: docs/experiments.md."
         ) from None

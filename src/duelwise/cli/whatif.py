@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from duelwise.atomic_files import write_text
 from duelwise.cli.app import app
 from duelwise.cli.log_argument import LogArgument, log_of
 from duelwise.cli.outputs import (
@@ -24,7 +25,6 @@ from duelwise.cli.outputs import (
 )
 from duelwise.cli.serve import DEFAULT_STORE, StoreOption
 from duelwise.errors import InvalidInput
-from duelwise.lab.sweep.atomic_files import write_text
 
 RecipesOption = Annotated[
     str, typer.Option(help="Recipes to compare, as live,rcdp-ucb; the stream's own where not given.")

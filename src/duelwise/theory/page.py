@@ -7,11 +7,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from duelwise.atomic_files import write_text
 from duelwise.errors import InvalidInput
 from duelwise.lab.cells.codec import Plain
 from duelwise.lab.report.document import document
 from duelwise.lab.report.tables import Table
-from duelwise.lab.sweep.atomic_files import write_text
+from duelwise.text_files import opened_text
 from duelwise.theory.claim import Finding, Picture
 from duelwise.theory.measuring import Measured
 
@@ -45,7 +46,8 @@ def write_findings(page: Path, findings: Sequence[Finding], *, seed: int) -> Non
 
 def parts_of(page: Path) -> tuple[str, str]:
     """What stands before the page's markers and after them."""
-    text = page.read_text(encoding="utf-8")
+    with opened_text(page) as file:
+        text = file.read()
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from importlib.metadata import version
 from pathlib import Path
 
+from duelwise.atomic_files import write_text
 from duelwise.lab.paper.captions import differences
 from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.paper.records import OWN, StudyRecord
@@ -25,7 +26,6 @@ from duelwise.lab.report.tables import (
     monitors_table,
     settings_table,
 )
-from duelwise.lab.sweep.atomic_files import write_text
 
 
 def write_report(folder: Path | str, out: Path, *, static: bool = True) -> list[Path]:
