@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from typer.testing import CliRunner
@@ -61,3 +63,18 @@ def test_an_empty_column_is_left_out_and_the_heads_of_an_empty_table_stay() -> N
 def test_where_nothing_has_a_name_yet_that_is_said(store: str) -> None:
     told = CliRunner().invoke(app, ["keys", "revoke", "till", "--store", store])
     assert "no key called 'till'. There is none yet." in str(told.exception)
+
+
+@pytest.mark.parametrize("words", [("backup",), ("votes", "--format", "csv")])
+def test_what_goes_into_a_pipe_is_the_content_alone(
+    store: str, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    pipe, heard = tmp_path / "pipe", list[str]()
+    os.mkfifo(pipe)
+    reader = Thread(target=lambda: heard.append(pipe.read_text()), daemon=True)
+    reader.start()
+    told = CliRunner().invoke(app, [*words, "meals", str(pipe), "--store", store], catch_exceptions=False)
+    reader.join(10)
+    assert len(heard[0].splitlines()) > 4
+    assert (told.exit_code, told.stdout) == (0, "")
+    assert "'meals'" in told.stderr

@@ -197,7 +197,7 @@ def votes(
     with opened(store) as at, DecisionStream.open(at, stream) as target:
         content = votes_as(target, format or file.suffix.removeprefix("."))
     write_whole(file, lambda partial: partial.write_bytes(content))
-    typer.echo(f"The votes of {stream!r} are in {file}.")
+    typer.echo(f"The votes of {stream!r} are in {file}.", err=not file.is_file())
 
 
 @app.command()

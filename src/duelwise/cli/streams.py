@@ -90,7 +90,7 @@ def backup(stream: StreamArgument, file: File, store: StoreOption = DEFAULT_STOR
 
     with opened(store) as at:
         write(at, stream, file)
-    typer.echo(f"{stream!r} is backed up in {file}.")
+    typer.echo(f"{stream!r} is backed up in {file}.", err=not file.is_file())  # /dev/stdout has the log alone
 
 
 @app.command()
