@@ -109,4 +109,6 @@ def main(folder: str, path: str = "answers.db") -> tuple[Report, list[bool]]:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     main(*sys.argv[1:])

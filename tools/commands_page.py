@@ -13,7 +13,7 @@ from duelwise.cli.app import RESEARCH, SERVICE, STREAMS
 PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
 INTRODUCTION = """# Commands
 
-`duelwise --help` lists the commands by room, `duelwise COMMAND --help` every option with its default. This
+`duelwise --help` lists the commands, `duelwise COMMAND --help` every option with its default. This
 page is made of those texts by `python -m tools.commands_page`.
 
 A command that goes wrong says so in one message, which names the value, what was expected and what to do, and
@@ -30,14 +30,14 @@ names.
 def page() -> str:
     """The whole page."""
     root = get_command(app)
-    rooms: dict[str, list[str]] = {RESEARCH: [], STREAMS: [], SERVICE: []}
+    panels: dict[str, list[str]] = {RESEARCH: [], STREAMS: [], SERVICE: []}
     for name, command in sorted(vars(root)["commands"].items()):
         inner = vars(command).get("commands") or {"": command}
-        room = rooms.setdefault(command.rich_help_panel, [])
-        room += [_section(f"{name} {sub}".strip(), one) for sub, one in sorted(inner.items())]
+        panel = panels.setdefault(command.rich_help_panel, [])
+        panel += [_section(f"{name} {sub}".strip(), one) for sub, one in sorted(inner.items())]
     parts = [INTRODUCTION]
-    for room, sections in rooms.items():
-        parts += [f"## {room}\n", *sections]
+    for panel, sections in panels.items():
+        parts += [f"## {panel}\n", *sections]
     return "\n".join(parts)
 
 

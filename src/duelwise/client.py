@@ -19,6 +19,7 @@ import math
 import secrets
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -302,13 +303,11 @@ class RemoteStream:
         Each needs an `event_id`, so that an import that was interrupted can be run again.
         `on_progress` hears how many of how many are done.
         """
+        for number, one in enumerate(duels):
+            if not one.get("event_id"):
+                raise errors.InvalidInput(f"Duel {number} has no event_id; a repeat would count it twice.")
         new = 0
         for start, some in _parts(duels, IMPORTED_AT_ONCE):
-            for number, one in enumerate(some, start=start):
-                if not one.get("event_id"):
-                    raise errors.InvalidInput(
-                        f"Duel {number} has no event_id; a repeat would count it twice."
-                    )
             for number, result in enumerate(
                 self.batch([{"op": "import", **one} for one in some]), start=start
             ):
@@ -328,6 +327,10 @@ class RemoteStream:
 
     def put_items(self, items: Sequence[Mapping[str, JSON]]) -> dict[str, JSON]:
         """Add items to the catalogue or change them; returns how many were added, changed, the same."""
+        times = Counter(str(item["id"]) for item in items if "id" in item)
+        twice = next((id for id in times if times[id] > 1), None)
+        if twice is not None:
+            raise errors.InvalidInput(f"Two of the items share the id {twice!r}; give every item its own.")
         total: dict[str, JSON] = {"added": 0, "changed": 0, "same": 0}
         for _, some in _parts(items, ITEMS_AT_ONCE):
             done = self._client.request("PUT", f"{self._path}/items", {"items": cast("list[JSON]", some)})

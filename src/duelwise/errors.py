@@ -119,7 +119,8 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     names = sorted(known)
     near = difflib.get_close_matches(str(name), names, n=1, cutoff=0.4)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return UnknownName(f"There is no {kind} called {name!r}.{hint} Known: {', '.join(names)}.")
+    known_ones = f"Known: {', '.join(names)}." if names else "There is none yet."
+    return UnknownName(f"There is no {kind} called {name!r}.{hint} {known_ones}")
 
 
 def check_known(kind: str, name: str, known: Iterable[str]) -> None:

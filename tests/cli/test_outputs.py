@@ -13,7 +13,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from duelwise.cli.app import app
+from duelwise.cli.run_file import read_experiment
+from duelwise.errors import InvalidInput
 from duelwise.lab.report.results import Results
+from duelwise.theory.page import parts_of
 
 EXPERIMENT = (
     'title = "Cold soup"\nhorizon = 30\nruns = 2\nmethods = ["rcdp-ucb", "rcdb"]\n'
@@ -35,6 +38,7 @@ def test_an_own_experiment_is_drawn_written_and_reported(
     Path("soup.toml").write_text(EXPERIMENT)
     said = typed("run", "soup.toml", "--plot", "x.png", "--html", "x.html", "--json", "x.json")
     assert "2 curves, about" in said.stderr
+    assert "first time ever it also compiles" in " ".join(said.stderr.split())
     assert "duelwise report" in said.stdout
     assert "Drew x.png" in said.stdout
     assert Path("x.png").read_bytes().startswith(b"\x89PNG")
@@ -153,3 +157,12 @@ def test_the_demo_leaves_a_figure_a_table_and_numbers(tmp_path: Path) -> None:
     table = (tmp_path / "demo" / "table.md").read_text()
     assert "| method | final regret |" in table
     assert table.count("| rcd") == 2
+
+
+def test_files_that_an_editor_has_marked_as_utf_8_are_read_and_others_are_refused(tmp_path: Path) -> None:
+    marked, latin = tmp_path / "soup.toml", tmp_path / "page.md"
+    marked.write_text(EXPERIMENT, encoding="utf-8-sig")
+    assert read_experiment(marked).title == "Cold soup"
+    latin.write_bytes(b"caf\xe9")
+    with pytest.raises(InvalidInput, match=r"page\.md is not in UTF-8"):
+        parts_of(latin)

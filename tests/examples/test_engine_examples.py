@@ -62,3 +62,11 @@ def test_examples_run_as_scripts(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         assert "votes learned" in done.stdout
+
+
+def test_an_example_without_its_data_says_how_it_is_run() -> None:
+    script = ROOT / "examples" / "llm_answers.py"
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "python examples/llm_answers.py FOLDER" in done.stderr

@@ -15,7 +15,7 @@ from small import shrunk
 from duelwise.errors import InvalidInput
 from duelwise.lab.paper.conduct import conduct
 from duelwise.lab.paper.figures import FIGURES
-from duelwise.lab.paper.protocols import FairProtocol, PaperProtocol
+from duelwise.lab.paper.protocols import FairProtocol, PaperProtocol, Protocol
 from duelwise.lab.paper.records import Entry, Session, StudyRecord
 from duelwise.lab.paper.study import Study
 from duelwise.lab.report import html
@@ -105,7 +105,7 @@ def test_a_chart_has_a_band_and_a_mean_for_every_curve(folder: Path) -> None:
 def test_panels_stand_in_rows_of_three() -> None:
     """Five of them: widths of a third each, two rows, and a title in the middle above each panel."""
     layout = layout_of(["a", "b", "c", "d", "e"])
-    assert (layout["height"], inside(layout, "legend", "y")) == (260 * 2 + 90, 1.06)
+    assert (layout["height"], inside(layout, "legend", "yref")) == (260 * 2 + 90, "container")
     assert layout["margin"] == {"l": 60, "r": 15, "t": 45, "b": 40}
     boxes = [inside(layout, f"{axis}axis5", "domain") for axis in "xy"]
     assert boxes[0] == pytest.approx([1 / 3 + 0.03, 2 / 3 - 0.02])
@@ -319,3 +319,18 @@ def test_a_printed_report_shows_every_chart(
         assert fits
         assert colour == "rgb(0, 0, 0)"
     assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("protocol", [PaperProtocol(), FAIR])
+def test_a_table_that_would_have_no_row_is_left_out(protocol: Protocol, tmp_path: Path) -> None:
+    """Fig. E.15 draws one method, and no published number."""
+    last = shrunk("E.15", horizon=10)
+    runner = Runner(store=CurveStore(tmp_path), jobs=1)
+    conduct(Study(figures=(replace(last, panels=last.panels[:1]),), protocol=protocol, runs=2), runner)
+    files = write_report(tmp_path, tmp_path / "report.html")
+    assert not [path for path in files if path.stem.startswith(("published", "contrasts"))]
+    document = (tmp_path / "report.html").read_text()
+    assert "ours / published" not in document
+    assert "paired differences" not in document
+    assert "ours / published" not in (tmp_path / "summary.md").read_text()
+    assert "| RCDP-UCB - RCDB |" not in (tmp_path / "summary.md").read_text()

@@ -185,6 +185,18 @@ def test_what_the_library_can_the_client_can(client: Client) -> None:
     assert meals.expire(confirm_clock=True) == 0
 
 
+def test_what_goes_in_parts_is_looked_at_whole_before_the_first() -> None:
+    meals = remote(lambda _: pytest.fail("a request was sent"), []).stream("meals")
+    items = [{"id": f"dish {i % 600}", "features": [1.0, float(i)]} for i in range(601)]
+    with pytest.raises(errors.InvalidInput, match="share the id 'dish 0'"):
+        meals.put_items(cast("Any", items))
+    duels: list[Any] = [
+        {"left": [0.0], "right": [1.0], "winner": "left", "event_id": f"{i}"} for i in range(300)
+    ]
+    with pytest.raises(errors.InvalidInput, match="Duel 300 has no event_id"):
+        meals.import_duels([*duels, {"left": [0.0], "right": [1.0], "winner": "left"}])
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_number_that_is_none_is_named_and_nothing_is_sent(value: float) -> None:
     meals = remote(lambda _: pytest.fail("a request was sent"), []).stream("meals")

@@ -6,9 +6,10 @@ from duelwise.errors import InvalidInput
 from duelwise.service import ServiceSettings
 
 
-def test_settings_survive_the_environment() -> None:
-    settings = ServiceSettings(body_limit=5, candidate_limit=6, feature_limit=7, batch_limit=8, queue_limit=9)
-    assert ServiceSettings.from_environment(settings.to_environment()) == settings
+def test_settings_come_from_the_environment() -> None:
+    settings = ServiceSettings(body_limit=5, queue_limit=9)
+    given = {"DUELWISE_BODY_LIMIT": "5", "DUELWISE_QUEUE_LIMIT": "9", "DUELWISE_STORE": "of another"}
+    assert ServiceSettings.from_environment(given) == settings
     assert ServiceSettings.from_environment({}) == ServiceSettings()
 
 

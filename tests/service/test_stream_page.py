@@ -44,6 +44,12 @@ def test_the_page_shows_the_board_and_escapes_names(http: httpx.Client, shop: st
     assert f'href="{shop}"' in http.get("/").text
 
 
+def test_the_votes_are_drawn_in_a_unit_of_time_that_fits(http: httpx.Client, shop: str) -> None:
+    page = http.get(shop).text
+    assert '"s since the first vote"' in page
+    assert "hours since" not in page
+
+
 def test_of_several_leaders_none_is_called_the_best(http: httpx.Client, store_url: str) -> None:
     http.post("/v1/streams", json={"name": "three", "context_dim": 1, "goal": "settle", "top": 2})
     items = [{"id": name, "features": [size]} for name, size in (("big", 1), ("large", 0.9), ("small", 0))]
@@ -131,7 +137,7 @@ def test_charts_draw_the_numbers_of_the_answers(http: httpx.Client, shop: str) -
     votes, pending = drawn(page, "votes")
     assert votes["y"] == list(range(1, 13))
     assert pending["y"] == [0] * 12
-    assert votes["x"][0] == 0 < votes["x"][-1] < 0.1  # hours
+    assert votes["x"][0] == 0 < votes["x"][-1] < 60  # seconds
     (delays,) = drawn(page, "delays")
     assert sum(delays["y"]) == 12
     assert all(0 < seconds < 60 for seconds in delays["x"])
@@ -147,6 +153,6 @@ def test_votes_over_time_and_how_many_were_pending_then() -> None:
     minutes = np.array([30.0, 15.0, 60.0])
     votes = SimpleNamespace(at=60 * minutes, delay=60 * (minutes - np.array([0.0, 10.0, 20.0])))
     told, pending = drawn(stream_page._votes_over_time(cast("VoteTable", votes)), "votes")
-    assert told["x"] == [0.0, 0.25, 0.75]
+    assert told["x"] == [0.0, 15.0, 45.0]  # minutes
     assert told["y"] == [1, 2, 3]
     assert pending["y"] == [1, 1, 0]

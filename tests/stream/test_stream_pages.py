@@ -14,6 +14,7 @@ from duelwise.stream import evaluation_page, stress_page
 from duelwise.stream.audit_page import SHOWN, audit_page
 from duelwise.stream.auditing import Audit, GroupCheck
 from duelwise.stream.evaluating import Evaluation, EvaluationLine
+from duelwise.stream.plain_page import cell, table
 from duelwise.stream.plots import chart
 from duelwise.stream.stressing import Moved, Stressed
 
@@ -140,8 +141,9 @@ def test_an_alarm_needs_an_interval_above_nothing(check: GroupCheck, alarms: tup
 
 def test_an_audit_shows_groups_and_the_votes_of_most_influence() -> None:
     page = audit_page("meals", audited(GroupCheck("few", CALM, "tea")))
-    assert "60 votes, leader tea; without any one of 4 votes another item would lead." in page
+    assert "60 votes, leader tea; 4 of them would change the leader by themselves." in page
     assert "Nothing to report." in page
+    assert "Groups of voters" not in audit_page("meals", audited())
     cells = "<td>few</td><td>20</td><td>0.500</td><td>-0.050 [+0.000, +0.250]</td><td>tea</td>"
     assert cells in page
     shown = [k for k in range(60) if f"<td>t{k}</td>" in page]
@@ -167,9 +169,16 @@ def test_a_chart_is_laid_out_so() -> None:
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": "#808894"},
         "showlegend": True,
-        "legend": {"orientation": "h"},
+        "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom"},
         "xaxis": {**axis, "title": {"text": "hours"}},
         "yaxis": {**axis, "title": {"text": "votes"}},
     }
     assert page[after + end :].startswith(', {"responsive": true, "displayModeBar": false}))')
     assert '"showlegend": false' in chart("it", [{"y": [1]}], title="")
+
+
+def test_a_table_shows_the_columns_that_say_something() -> None:
+    assert [cell(value) for value in (True, False, None, 0, 0.25)] == ["yes", "", "", "0", "0.25"]
+    shown = table(("a", "b", "c_d"), [("1", "", "x"), ("2", "", "")])
+    assert "<th>a</th><th>c d</th>" in shown
+    assert "<td>2</td><td></td>" in shown

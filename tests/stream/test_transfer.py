@@ -1,10 +1,12 @@
 """Export, backup, restore, a new stream from an old log, and warm starts."""
 
 import json
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -65,6 +67,20 @@ def test_backups_to_one_file_do_not_meet(
     backup(store, "first", target)
     assert target.read_text().splitlines() == lines
     assert list(tmp_path.glob("meals.jsonl*")) == [target]
+
+
+def test_a_backup_goes_into_a_pipe(
+    stream: DecisionStream, store: Store, rng: Generator, tmp_path: Path
+) -> None:
+    """As /dev/stdout is; it was replaced by a file, and who read it heard nothing."""
+    live(stream, rng, 5)
+    pipe, heard = tmp_path / "pipe", list[str]()
+    os.mkfifo(pipe)
+    reader = Thread(target=lambda: heard.extend(pipe.read_text().splitlines()), daemon=True)
+    reader.start()
+    backup(store, "meals", pipe)
+    reader.join(10)
+    assert heard == list(export_lines(store, "meals"))
 
 
 def test_a_backup_that_fails_leaves_what_was_there(

@@ -63,6 +63,13 @@ def test_the_html_page_has_every_picture(tmp_path: Path) -> None:
     assert len(drawn) == len(pictures[0].lines)
 
 
+def test_a_page_of_one_claim_without_pictures_promises_none(tmp_path: Path) -> None:
+    write_html(tmp_path / "theory.html", list(examine([CLAIMS["alpha"]], seed=1)), seed=1)
+    text = (tmp_path / "theory.html").read_text()
+    assert "1 claim:" in text
+    assert "What the checks saw" not in text
+
+
 def test_an_unknown_claim_suggests_the_nearest() -> None:
     result = CliRunner().invoke(app, ["theory", "coverag"])
     assert result.exit_code != 0

@@ -1,4 +1,4 @@
-"""Votes of one source are alike: intervals that know it.
+"""Wider intervals where the votes of one source have more in common than chance explains.
 
     E = Lᵀ S/(S-1) Σ_s (g_s g_sᵀ - Σ_i r_i² Δz_iΔz_iᵀ) L       g_s = Σ_i r_i Δz_i over the votes i of source s
     covariance L (I + E₊) Lᵀ                                    LLᵀ = P, the posterior's; r = o - σ(Δzᵀθ)

@@ -1,4 +1,4 @@
-"""σ of an array."""
+"""The logistic function σ of an array."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from duelwise.cli import (
     theory,
     whatif,
 )
-from duelwise.cli.app import app, furnish
+from duelwise.cli.app import app, fill_panels
 from duelwise.cli.interrupting import STOPPED
 from duelwise.errors import Conflict, DuelwiseError, InvalidInput, UnknownStream
 
@@ -48,7 +48,7 @@ __all__ = [
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """What Typer raises for a wrong word; newer versions carry it in a package of their own."""
 
-furnish()
+fill_panels()
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from duelwise.cli.app import app
 from duelwise.cli.given import given_options, option
+from duelwise.cli.outputs import table_of
 from duelwise.cli.serve import DEFAULT_STORE, StoreOption, opened
 from duelwise.errors import InvalidInput, require
 from duelwise.theory.advice import Advice
@@ -71,10 +72,7 @@ def bounds(
             dim=dim, horizon=rounds, corruption_budget=lies, delay_budget=delay_budget, mean_delay=mean_delay
         )
     )
-    table = Table(*made.head, title=made.title)
-    for row in made.rows:
-        table.add_row(*row)
-    Console().print(table)
+    Console().print(table_of(made.head, made.rows, title=made.title))
 
 
 def _refuse_beside_a_stream(given: dict[str, object]) -> None:
@@ -109,7 +107,6 @@ def _of_stream(name: str, store: str, *, lies: float, norm_bound: float) -> tupl
 
 
 def _table(sizes: Sizes, told: Advice) -> Table:
-    table = Table("what", "value", "from")
     rows = (
         ("α (clip)", told.alpha, "√d/(C + D), D = max(√Λ, μ)"),
         ("κ (curvature)", sizes.curvature, "ġ(ML), if not given"),
@@ -126,6 +123,8 @@ def _table(sizes: Sizes, told: Advice) -> Table:
         ("no method avoids: lies", told.lower.corruption, "dC/8"),
         ("no method avoids: delays", max(told.lower.adversarial, told.lower.stochastic), "the blind phase"),
     )
-    for what, value, source in rows:
-        table.add_row(what, f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}", source)
-    return table
+    lines = [
+        (what, f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}", source)
+        for what, value, source in rows
+    ]
+    return table_of(("what", "value", "from"), lines)

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from duelwise.atomic_files import write_text, write_whole
 from duelwise.cli.app import app
 from duelwise.cli.given import given_options, option
 from duelwise.cli.log_argument import LogArgument, lived
-from duelwise.cli.outputs import HtmlOption, check_outputs
+from duelwise.cli.outputs import HtmlOption, check_outputs, table_of
 from duelwise.cli.places import existing
 from duelwise.cli.serve import DEFAULT_STORE, StoreOption, StreamArgument, opened
 from duelwise.errors import InvalidInput
-from duelwise.lab.sweep.atomic_files import write_text
 
 if TYPE_CHECKING:
     from duelwise.stream.items import Put
@@ -133,8 +132,7 @@ def raters(
         "flag",
         "held",
         "distrusted",
-        "gold_votes",
-        "gold_right",
+        *(("gold_votes", "gold_right") if known else ()),
     )
     _print_table(columns, [[getattr(one, name) for name in columns] for one in found])
 
@@ -198,8 +196,8 @@ def votes(
 
     with opened(store) as at, DecisionStream.open(at, stream) as target:
         content = votes_as(target, format or file.suffix.removeprefix("."))
-    file.write_bytes(content)
-    typer.echo(f"The votes of {stream!r} are in {file}.")
+    write_whole(file, lambda partial: partial.write_bytes(content))
+    typer.echo(f"The votes of {stream!r} are in {file}.", err=not file.is_file())
 
 
 @app.command()
@@ -283,13 +281,11 @@ def _asdict(value: Any) -> object:
 
 
 def _print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    table = Table()
-    for name in columns:
-        table.add_column(name.replace("_", " "), overflow="fold")  # a name that is cut is another name
-    for row in rows:
-        table.add_row(*(f"{value:.3g}" if isinstance(value, float) else _text(value) for value in row))
-    Console().print(table)
+    heads = [name.replace("_", " ") for name in columns]
+    Console().print(table_of(heads, [[_text(value) for value in row] for row in rows]))
 
 
 def _text(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}"
     return "" if value is None or value is False else "yes" if value is True else str(value)

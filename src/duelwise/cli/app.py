@@ -1,4 +1,4 @@
-"""The command line's root, which every command registers with, and the rooms its help is divided into."""
+"""The command line's root, which every command registers with, and the panels of its help."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def root(
 
 
 RESEARCH, STREAMS, SERVICE = "Research", "Streams", "Service"
-ROOMS = {
+PANELS = {
     "bench": RESEARCH,
     "demo": RESEARCH,
     "listing": RESEARCH,
@@ -47,20 +47,20 @@ ROOMS = {
     "whatif": STREAMS,
     "serve": SERVICE,
 }
-"""The room of every command, by the module that defines it."""
+"""The panel of every command in the help, by the module that defines it."""
 
 
-def furnish() -> None:
-    """Put every registered command and group into its room."""
+def fill_panels() -> None:
+    """Put every registered command and group into its panel of the help."""
     for command in app.registered_commands:
         if command.callback is not None:
-            command.rich_help_panel = room_of(command.callback.__module__)
+            command.rich_help_panel = panel_of(command.callback.__module__)
     for group in app.registered_groups:
         first = group.typer_instance.registered_commands[0] if group.typer_instance else None
         if first is not None and first.callback is not None:
-            group.rich_help_panel = room_of(first.callback.__module__)
+            group.rich_help_panel = panel_of(first.callback.__module__)
 
 
-def room_of(module: str) -> str:
-    """The room of a module's commands; what no room was made for is listed apart."""
-    return ROOMS.get(module.rpartition(".")[2], "More")
+def panel_of(module: str) -> str:
+    """The panel of a module's commands; a module without one is listed apart."""
+    return PANELS.get(module.rpartition(".")[2], "More")

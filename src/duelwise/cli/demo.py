@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
+from duelwise.atomic_files import write_text
 from duelwise.cli.app import app
 from duelwise.cli.interrupting import interruptible
 from duelwise.cli.outputs import QuietOption, check_outputs, console, write_json
 from duelwise.cli.standings import HEAD, as_plain, describe, draw, hold, rows, table
 from duelwise.lab.paper.asked import asked
 from duelwise.lab.play.delays import StrategicDelay
-from duelwise.lab.sweep.atomic_files import write_text
 
 
 @app.command()

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.table import Table
 
 from duelwise.cli.interrupting import interruptible
 from duelwise.cli.outputs import check_writable, console, write_json
-from duelwise.cli.progress import progress
+from duelwise.cli.progress import announce, progress
 from duelwise.errors import require
 
 if TYPE_CHECKING:
@@ -27,17 +26,15 @@ def run_grid(*, runs: int, folder: Path, json_file: Path | None = None, quiet: b
     require("pyarrow", extra="lab", purpose="Keeping curves")
     from duelwise.lab.grid.grid import ratios, read_grid
     from duelwise.lab.paper.conduct import Meter
-    from duelwise.lab.sweep.forecast import Work, forecast
+    from duelwise.lab.sweep.forecast import Work
     from duelwise.lab.sweep.runner import Runner
     from duelwise.lab.sweep.store import CurveStore
 
     grid = read_grid()
     check_writable(folder)
     runner, cells = Runner(store=CurveStore(folder)), grid.cells(runs)
-    if not quiet:
-        work = [Work(problem=cell.problem, method=cell.method, runs=runs) for cell in cells]
-        told = forecast(work, workers=runner.workers)
-        Console(stderr=True).print(f"At most {told}; what is kept is not played again.", highlight=False)
+    work = [Work(problem=cell.problem, method=cell.method, runs=runs) for cell in cells]
+    announce(work, workers=runner.workers, quiet=quiet)
     with interruptible(KEPT), progress(quiet=quiet) as hear:
         meter, absent = Meter(hear), runner.missing(cells)
         meter.expect(absent, kept=len(cells) - len(absent))

@@ -11,10 +11,12 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
+from duelwise.atomic_files import write_text
 from duelwise.errors import InvalidInput, require
 from duelwise.lab.cells.codec import Plain
-from duelwise.lab.sweep.atomic_files import write_text
 
 PICTURES = (".png", ".pdf", ".svg")
 PAGES = (".html", ".htm")
@@ -58,6 +60,20 @@ def check_writable(folder: Path) -> None:
         )
 
 
+def table_of(columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str = "") -> Table:
+    """Text in columns, as it is: no word of it is a style, and a name that does not fit is folded, not cut.
+
+    A column that is empty in every row is left out.
+    """
+    shown = [k for k in range(len(columns)) if not rows or any(row[k] for row in rows)]
+    table = Table(title=Text(title) if title else None)
+    for k in shown:
+        table.add_column(columns[k], overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(row[k]) for k in shown))
+    return table
+
+
 def write_json(path: Path | None, content: Callable[[], Plain]) -> None:
     """The content as JSON, to a file or, for -, to the terminal."""
     if path is None:
@@ -81,8 +97,8 @@ def _finite(value: Plain) -> Plain:
 
 
 def console(*, quiet: bool, json: Path | None = None) -> Console:
-    """The terminal; silent when asked, or when a program reads JSON from it."""
-    return Console(quiet=quiet or str(json) == "-")
+    """The terminal; silent when asked, or when a program reads JSON from it. Brackets are no style."""
+    return Console(quiet=quiet or str(json) == "-", markup=False)
 
 
 def _check_ending(path: Path, endings: tuple[str, ...], option: str) -> None:

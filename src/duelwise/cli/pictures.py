@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duelwise.answers.scoring import Score
+from duelwise.atomic_files import write_whole
 from duelwise.lab.report.style import COLOURS, OTHERS
-from duelwise.lab.sweep.atomic_files import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

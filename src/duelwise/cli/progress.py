@@ -1,8 +1,8 @@
-"""A bar over a whole job of cells; stopping it loses only the cells in flight."""
+"""What a sweep says before it begins, and its progress bar."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,17 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 if TYPE_CHECKING:
     from duelwise.lab.paper.conduct import Meter
+    from duelwise.lab.sweep.forecast import Work
+
+COMPILES = "The first time ever it also compiles for half a minute."
+
+
+def announce(work: Sequence[Work], *, workers: int, quiet: bool) -> None:
+    """Say before a sweep what it takes."""
+    from duelwise.lab.sweep.forecast import forecast
+
+    told = f"At most {forecast(work, workers=workers)}; what is kept is not played again."
+    Console(stderr=True, quiet=quiet).print(f"{told} {COMPILES}", highlight=False)
 
 
 @contextmanager

@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from duelwise.cli import completing
 from duelwise.cli.app import app
 from duelwise.cli.completing import names
 from duelwise.cli.interrupting import interruptible
 from duelwise.cli.outputs import JsonOption, QuietOption, check_outputs, check_writable, console, write_json
-from duelwise.cli.progress import progress
+from duelwise.cli.progress import announce, progress
 from duelwise.cli.run_file import KEPT, FolderOption
 from duelwise.errors import require
 
@@ -58,7 +57,7 @@ def reproduce(
     from duelwise.lab.paper.protocols import protocol_named
     from duelwise.lab.paper.study import Study
     from duelwise.lab.play.checks import check_whole
-    from duelwise.lab.sweep.forecast import duration, forecast, refuse_too_large
+    from duelwise.lab.sweep.forecast import duration, refuse_too_large
     from duelwise.lab.sweep.runner import Runner
     from duelwise.lab.sweep.store import CurveStore
 
@@ -76,9 +75,7 @@ def reproduce(
     runner = Runner(store=CurveStore(folder), jobs=jobs, cluster=cluster, monitors=monitors)
     work = study.work()
     refuse_too_large(work, workers=runner.workers)
-    if not quiet:
-        told = forecast(work, workers=runner.workers)
-        Console(stderr=True).print(f"At most {told}; what is kept is not played again.", highlight=False)
+    announce(work, workers=runner.workers, quiet=quiet)
     with interruptible(KEPT), progress(quiet=quiet) as hear:
         record = conduct(study, runner, hear=hear)
     session = record.sessions[-1]

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from duelwise.cli.interrupting import interruptible
-from duelwise.cli.outputs import check_writable, console, write_json
-from duelwise.cli.progress import progress
+from duelwise.cli.outputs import check_writable, console, table_of, write_json
+from duelwise.cli.progress import announce, progress
 from duelwise.errors import InvalidInput, require
+from duelwise.text_files import opened_text
 
 if TYPE_CHECKING:
     from duelwise.lab.cells.codec import Plain
@@ -41,7 +40,7 @@ def run_file(
     """Play the experiment that a TOML file describes and show its ranking."""
     require("pyarrow", extra="lab", purpose="Keeping curves")
     from duelwise.lab.paper.own import conduct_own
-    from duelwise.lab.sweep.forecast import Work, forecast, refuse_too_large
+    from duelwise.lab.sweep.forecast import Work, refuse_too_large
     from duelwise.lab.sweep.runner import Runner
     from duelwise.lab.sweep.store import CurveStore
 
@@ -52,17 +51,12 @@ def run_file(
         Work(problem=experiment.problem, method=method, runs=experiment.runs) for method in experiment.methods
     ]
     refuse_too_large(work, workers=runner.workers)
-    if not quiet:
-        told = forecast(work, workers=runner.workers)
-        Console(stderr=True).print(f"At most {told}; what is kept is not played again.", highlight=False)
+    announce(work, workers=runner.workers, quiet=quiet)
     with interruptible(KEPT), progress(quiet=quiet) as hear:
         tally, curves = conduct_own(experiment, runner, hear=hear)
     curves = sorted(curves, key=lambda curve: float(curve.final.mean()))
     out = console(quiet=quiet, json=json_file)
-    shown = Table(*HEAD, title=experiment.title)
-    for row in rows(curves):
-        shown.add_row(*row)
-    out.print(shown)
+    out.print(table_of(HEAD, rows(curves), title=experiment.title))
     out.print(
         f"{tally.computed} cells played, {tally.reused} reused; kept in {folder}. "
         f"Next: duelwise report --folder {folder}",
@@ -80,12 +74,13 @@ def read_experiment(file: Path) -> Experiment:
     from duelwise.lab.cells.experiment import decode_experiment
 
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        with opened_text(file) as text:
+            table = tomllib.loads(text.read())
     except FileNotFoundError:
         raise InvalidInput(
             f"There is no file {file}. Expected an experiment in TOML: docs/experiments.md."
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise InvalidInput(
             f"{file} is no valid TOML: {error}. Expected an experiment: docs/experiments.md."
         ) from None

@@ -10,10 +10,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from duelwise.cli.app import app
-from duelwise.cli.outputs import JsonOption, check_outputs, console, write_json
+from duelwise.cli.outputs import JsonOption, check_outputs, console, table_of, write_json
 from duelwise.cli.places import refuse_absent, refuse_taken
 from duelwise.errors import require
 
@@ -145,10 +144,10 @@ def list_keys(store: StoreOption = DEFAULT_STORE, json_file: JsonOption = None) 
             for key in found
         ],
     )  # fmt: skip
-    table = Table("name", "role", "stream", "made", "revoked")
-    for key in found:
-        table.add_row(key.name, key.role, key.stream or "all", _day(key.created_at), _day(key.revoked_at))
-    console(quiet=False, json=json_file).print(table)
+    told = [
+        (key.name, key.role, key.stream or "all", _day(key.created_at), _day(key.revoked_at)) for key in found
+    ]
+    console(quiet=False, json=json_file).print(table_of(("name", "role", "stream", "made", "revoked"), told))
 
 
 @keys.command()

@@ -10,6 +10,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.table import Table
 from rich.text import Text
 
+from duelwise.cli.outputs import table_of
+from duelwise.cli.progress import COMPILES
 from duelwise.errors import check_known
 from duelwise.lab.cells.codec import Plain
 from duelwise.lab.cells.problem import Synthetic
@@ -29,9 +31,7 @@ def hold(study: Study, *, quiet: bool = False, after: After | None = None) -> li
     work = study.work()
     refuse_too_large(work)
     console = Console(stderr=True, quiet=quiet)
-    console.print(
-        f"Playing {forecast(work)}; the first time ever it also compiles for half a minute.", highlight=False
-    )
+    console.print(f"Playing {forecast(work)}. {COMPILES}", highlight=False)
     trials = study.trials()
     columns = (
         TextColumn("{task.description:>14}"), BarColumn(), TextColumn("{task.completed} {task.fields[unit]}"),
@@ -95,10 +95,7 @@ def rows(standings: list[Standing]) -> list[tuple[str, ...]]:
 
 def table(standings: list[Standing]) -> Table:
     """The ranking for the terminal."""
-    out = Table("", *HEAD)
-    for place, row in enumerate(rows(standings), start=1):
-        out.add_row(str(place), *row)
-    return out
+    return table_of(("", *HEAD), [(str(place), *row) for place, row in enumerate(rows(standings), start=1)])
 
 
 MONITORS = "Monitors: docs/theory.md"
@@ -117,11 +114,8 @@ def monitor_rows(looks: dict[str, Lookback]) -> list[tuple[str, ...]]:
 def monitors_table(looks: dict[str, Lookback]) -> Table:
     """The same for the terminal."""
     head, *lines = monitor_rows(looks)
-    out = Table(title=MONITORS, padding=0)  # so that eighty columns hold every name uncut
-    for name in head:
-        out.add_column(name, overflow="fold", no_wrap=name == "method")
-    for line in lines:
-        out.add_row(*line)
+    out = table_of(head, lines, title=MONITORS)
+    out.padding, out.columns[0].no_wrap = 0, True  # so that eighty columns hold every name uncut
     return out
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.progress import MofNCompleteColumn, Progress
-from rich.table import Table
 
 from duelwise.cli.app import app
-from duelwise.cli.outputs import JsonOption, check_outputs, console, write_json
+from duelwise.cli.outputs import JsonOption, check_outputs, console, table_of, write_json
 from duelwise.cli.places import existing
 from duelwise.cli.serve import DEFAULT_STORE, StoreOption, StreamArgument, opened
 from duelwise.cli.setting_options import with_settings
@@ -45,11 +45,12 @@ def streams(store: StoreOption = DEFAULT_STORE, json_file: JsonOption = None) ->
             for row in rows
         ],
     )
-    table = Table("stream", "duels", "events", "state")
-    for row in rows:
-        state = "open" if row.damaged is None else f"read-only: event {row.damaged} is damaged"
-        table.add_row(row.name, str(row.rounds), str(row.head), state)
-    console(quiet=False, json=json_file).print(table)
+    told = [
+        (row.name, str(row.rounds), str(row.head),
+         "open" if row.damaged is None else f"read-only: event {row.damaged} is damaged")
+        for row in rows
+    ]  # fmt: skip
+    console(quiet=False, json=json_file).print(table_of(("stream", "duels", "events", "state"), told))
 
 
 @app.command("import")
@@ -63,7 +64,7 @@ def import_(stream: StreamArgument, file: File, store: StoreOption = DEFAULT_STO
         DecisionStream.open(at, stream) as target,
         Progress(*Progress.get_default_columns(), MofNCompleteColumn(), transient=True) as bar,
     ):
-        task = bar.add_task(f"{file.name} into {stream}", total=None)
+        task = bar.add_task(f"{escape(file.name)} into {stream}", total=None)
         new = import_duels(
             target,
             existing(file),
@@ -89,7 +90,7 @@ def backup(stream: StreamArgument, file: File, store: StoreOption = DEFAULT_STOR
 
     with opened(store) as at:
         write(at, stream, file)
-    typer.echo(f"{stream!r} is backed up in {file}.")
+    typer.echo(f"{stream!r} is backed up in {file}.", err=not file.is_file())  # /dev/stdout has the log alone
 
 
 @app.command()
@@ -218,11 +219,11 @@ def verify(stream: StreamArgument, store: StoreOption = DEFAULT_STORE, json_file
     write_json(json_file, lambda: {"stream": stream, "findings": [finding.says for finding in findings]})
     say = console(quiet=False, json=json_file)
     for finding in findings:
-        say.print(finding.says, markup=False, soft_wrap=True)
+        say.print(finding.says, soft_wrap=True)
     if findings:
         say.print(
             f"`duelwise repair {stream}` sets right what follows from the log, and keeps what it cuts.",
-            markup=False, soft_wrap=True,
+            soft_wrap=True,
         )  # fmt: skip
         raise typer.Exit(1)
     say.print("Every event is as it was recorded, and everything else follows from the log.", soft_wrap=True)

@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from duelwise.cli.app import app
 from duelwise.cli.interrupting import interruptible
@@ -89,7 +90,7 @@ def _table(findings: list[Finding]) -> Table:
         printed, colour = finding.checked.printed, COLOURS.get(finding.verdict, "yellow")
         table.add_row(
             finding.claim.name, f"{printed.value:.3g}", f"{printed.low:.3g} to {printed.high:.3g}",
-            f"{printed.runs:,}", f"[{colour}]{finding.verdict}[/]",
+            f"{printed.runs:,}", Text(finding.verdict, style=colour),
         )  # fmt: skip
     return table
 

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from duelwise.atomic_files import write_text
 from duelwise.cli.app import app
 from duelwise.cli.log_argument import LogArgument, log_of
 from duelwise.cli.outputs import (
@@ -19,11 +20,11 @@ from duelwise.cli.outputs import (
     QuietOption,
     check_outputs,
     console,
+    table_of,
     write_json,
 )
 from duelwise.cli.serve import DEFAULT_STORE, StoreOption
 from duelwise.errors import InvalidInput
-from duelwise.lab.sweep.atomic_files import write_text
 
 RecipesOption = Annotated[
     str, typer.Option(help="Recipes to compare, as live,rcdp-ucb; the stream's own where not given.")
@@ -65,7 +66,7 @@ def evaluate(
     _write_page(html_file, lambda: evaluation_page(lived.name, found))
     out = console(quiet=quiet, json=json_file)
     _tell(out, sentence(found), table_of(COLUMNS, rows_of(found)))
-    out.print(found.policy_value, highlight=False, markup=False)
+    out.print(found.policy_value, highlight=False)
 
 
 @app.command()
@@ -117,7 +118,7 @@ def _write_page(file: Path | None, made: Callable[[], str]) -> None:
 
 
 def _tell(out: Console, sentence: str, table: Table) -> None:
-    out.print(sentence, highlight=False, markup=False)
+    out.print(sentence, highlight=False)
     out.print(table)
 
 
@@ -131,12 +132,3 @@ def _share(text: str) -> float:
 def named(recipes: str) -> list[str]:
     """Names between commas."""
     return [name.strip() for name in recipes.split(",") if name.strip()]
-
-
-def table_of(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
-    """Text in columns; a column that is empty everywhere is left out."""
-    shown = [k for k in range(len(columns)) if any(row[k] for row in rows)]
-    table = Table(*(columns[k] for k in shown))
-    for row in rows:
-        table.add_row(*(row[k] for k in shown))
-    return table

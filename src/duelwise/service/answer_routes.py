@@ -69,7 +69,7 @@ class AnswerRoutes:
     async def rank(self, call: Call) -> Reply:
         """Candidates or items in order of utility: interval, range of ranks, chance to be the best."""
         queue, body = await self._ranked(call)
-        chosen, adjust = self._chosen(body, queue), () if body.adjust is UNSET else tuple(body.adjust)
+        chosen, adjust = self._chosen(body), () if body.adjust is UNSET else tuple(body.adjust)
         found = await self._service.streams.run(
             lambda: queue.stream.rank(chosen, adjust=adjust, limit=body.limit, clustered=body.clustered)
         )
@@ -78,7 +78,7 @@ class AnswerRoutes:
     async def best(self, call: Call) -> Reply:
         """The one to serve without a duel, and the chance that it is the best."""
         queue, body = await self._ranked(call)
-        chosen = self._chosen(body, queue)
+        chosen = self._chosen(body)
         found = await self._service.streams.run(lambda: queue.stream.best(chosen))
         return json_reply(schemas.BestAnswer(found.id, found.probability_best))
 
@@ -162,7 +162,7 @@ class AnswerRoutes:
         changed = await self._service.streams.run(lambda: change(body.source))
         return json_reply(schemas.SourceAnswer(body.source, held, changed))
 
-    def _chosen(self, body: schemas.RankBody, queue: StreamQueue) -> Candidates | FromCatalogue:
+    def _chosen(self, body: schemas.RankBody) -> Candidates | FromCatalogue:
         limit = self._service.settings.candidate_limit
         if body.candidates is not UNSET and len(body.candidates) > limit:
             raise TooLarge(

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from duelwise.errors import Unauthorised
 from duelwise.service.schemas import BrokenStream, StreamAnswer
 from duelwise.service.service import Service
-from duelwise.service.stream_page import gather
+from duelwise.service.stream_page import gather, unit_of
 
 Content = Callable[[Service, Request], Awaitable[dict[str, object]]]
 
@@ -84,7 +84,5 @@ def duration(seconds: float | None) -> str:
     """In the unit a person would choose."""
     if seconds is None:
         return "–"
-    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.0f} s"
+    unit, size = unit_of(seconds)
+    return f"{seconds / size:.{0 if size == 1 else 1}f} {unit}"

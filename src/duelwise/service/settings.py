@@ -51,10 +51,6 @@ class ServiceSettings:
                 raise InvalidInput(f"{variable} is {text!r}; expected a whole number.") from error
         return cls(**given)
 
-    def to_environment(self) -> dict[str, str]:
-        """Variables from which `from_environment` gives these settings in another process."""
-        return {variable_of(field.name): str(getattr(self, field.name)) for field in dataclasses.fields(self)}
-
 
 def variable_of(setting: str) -> str:
     return PREFIX + setting.upper()

@@ -19,6 +19,7 @@ from duelwise.stream.vote_delays import DELAY_BINS_PER_DOUBLING, DELAY_FLOOR
 from duelwise.stream.vote_table import VoteTable
 
 SHOWN = 50  # lines of the board and of the raters
+UNITS = (("days", 86400), ("h", 3600), ("min", 60), ("s", 1))  # of time, with their seconds
 
 
 class Shown(NamedTuple):
@@ -76,19 +77,25 @@ def _board(board: Ranking) -> str:
     )
 
 
+def unit_of(seconds: float) -> tuple[str, int]:
+    """The unit of time that a person would choose, and how many seconds it has."""
+    return next((unit for unit in UNITS if seconds >= unit[1]), UNITS[-1])
+
+
 def _votes_over_time(votes: VoteTable) -> str:
     order = np.argsort(votes.at)
     at = votes.at[order]
     kept = np.unique(np.linspace(0, len(at) - 1, min(len(at), 500)).astype(np.int64))
     asked = np.sort(votes.at - votes.delay)
     pending = np.searchsorted(asked, at, side="right") - np.arange(1, len(at) + 1)
-    hours = ((at - at[0]) / 3600.0)[kept]
+    unit, seconds = unit_of(float(at[-1] - at[0]))
+    since = ((at - at[0]) / seconds)[kept]
     lines: list[Trace] = [
-        {"type": "scatter", "mode": "lines", "name": "votes", "x": hours.tolist(), "y": (kept + 1).tolist()},
-        {"type": "scatter", "mode": "lines", "name": "pending", "x": hours.tolist(),
+        {"type": "scatter", "mode": "lines", "name": "votes", "x": since.tolist(), "y": (kept + 1).tolist()},
+        {"type": "scatter", "mode": "lines", "name": "pending", "x": since.tolist(),
          "y": np.maximum(pending[kept], 0).tolist()},
     ]  # fmt: skip
-    return chart("votes", lines, title="Votes and pending over time", x="hours since the first vote")
+    return chart("votes", lines, title="Votes and pending over time", x=f"{unit} since the first vote")
 
 
 def _coefficients(report: Report) -> str:

@@ -1,4 +1,4 @@
-"""Two numbers that every snapshot carries, raised by hand.
+"""The versions that every snapshot carries: of its layout and of the arithmetic that made it. Raised by hand.
 
 A snapshot with another number is set aside, and the stream's log is folded again.
 """

@@ -17,9 +17,8 @@ def audit_page(name: str, found: Audit) -> str:
     leader = "no items" if found.leader is None else f"leader {escape(found.leader)}"
     return document(
         f"Audit of {name}",
-        f"<p>{found.votes} votes, {leader}; without any one of "
-        f"{found.pivotal_votes} votes another item would lead.</p><ul>{alarms}</ul>"
-        f"{_plots(found)}<h2>Groups of voters</h2>{_groups(found)}"
+        f"<p>{found.votes} votes, {leader}; {found.pivotal_votes} of them would change the leader by "
+        f"themselves.</p><ul>{alarms}</ul>{_plots(found)}{_groups(found)}"
         f"<h2>Votes of most influence</h2>{_ledger(found)}",
     )
 
@@ -40,6 +39,8 @@ def _plots(found: Audit) -> str:
 
 
 def _groups(found: Audit) -> str:
+    if not found.groups:
+        return ""
     rows = [
         (
             one.group, str(one.check.votes), f"{one.check.mean_weight:.3f}",
@@ -48,9 +49,8 @@ def _groups(found: Audit) -> str:
         )
         for one in found.groups
     ]  # fmt: skip
-    return table(
-        ("group", "votes", "mean weight", "against the others, more than foreseen", "leads without it"), rows
-    )
+    columns = ("group", "votes", "mean weight", "against the others, more than foreseen", "leads without it")
+    return f"<h2>Groups of voters</h2>{table(columns, rows)}"
 
 
 def _ledger(found: Audit) -> str:

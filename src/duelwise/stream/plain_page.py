@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 STYLE = (
@@ -22,13 +22,16 @@ def document(title: str, body: str) -> str:
     )
 
 
-def table(columns: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
-    """Plain text in, escaped."""
-    head = "".join(f"<th>{escape(name.replace('_', ' '))}</th>" for name in columns)
-    body = "".join("<tr>" + "".join(f"<td>{escape(value)}</td>" for value in row) + "</tr>" for row in rows)
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Plain text in, escaped; a column that is empty in every row is left out."""
+    shown = [k for k in range(len(columns)) if any(row[k] for row in rows)]
+    head = "".join(f"<th>{escape(columns[k].replace('_', ' '))}</th>" for k in shown)
+    body = "".join("<tr>" + "".join(f"<td>{escape(row[k])}</td>" for k in shown) + "</tr>" for row in rows)
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def cell(value: object) -> str:
     """A value as a table shows it."""
-    return f"{value:.3g}" if isinstance(value, float) else "" if value is None else str(value)
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    return "" if value is None or value is False else "yes" if value is True else str(value)

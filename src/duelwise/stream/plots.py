@@ -35,7 +35,8 @@ def chart(
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": INK},
         "showlegend": len(traces) > 1,
-        "legend": {"orientation": "h"},
+        # Below the title of the axis, which a legend at the usual place lies upon on a narrow page.
+        "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom"},
         "xaxis": {**axis, "title": {"text": x}},
         "yaxis": {**axis, "title": {"text": y}},
     }

@@ -8,14 +8,13 @@ of a duel names its ticket, since format 2; a log of format 1 is read as well.
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, NoReturn, cast
 
+from duelwise.atomic_files import write_whole
 from duelwise.errors import Conflict, InvalidInput, check_known
 from duelwise.storage import JSON, Store, Writer
 from duelwise.stream.candidates import check_name, check_stream_name
@@ -179,21 +178,18 @@ def _header(text: str) -> dict[str, JSON]:
 
 def backup(store: Store, name: str, path: Path) -> None:
     """Write a stream's log to a file: whole, or not at all."""
-    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")  # two backups cannot meet
-    try:
-        with partial.open("x", encoding="utf-8") as file:
+
+    def write_lines(partial: Path) -> None:
+        with partial.open("w", encoding="utf-8") as file:
             file.writelines(line + "\n" for line in export_lines(store, name))
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+
+    write_whole(path, write_lines)
 
 
 def read_backup(path: Path) -> ExportedLog:
     """The log in a file that `backup` wrote, checked to be whole."""
     try:
-        with path.open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8-sig") as file:
             return read_lines(file)
     except UnicodeDecodeError as error:
         raise InvalidInput(

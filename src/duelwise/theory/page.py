@@ -7,11 +7,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from duelwise.atomic_files import write_text
 from duelwise.errors import InvalidInput
 from duelwise.lab.cells.codec import Plain
 from duelwise.lab.report.document import document
 from duelwise.lab.report.tables import Table
-from duelwise.lab.sweep.atomic_files import write_text
+from duelwise.text_files import opened_text
 from duelwise.theory.claim import Finding, Picture
 from duelwise.theory.measuring import Measured
 
@@ -45,7 +46,8 @@ def write_findings(page: Path, findings: Sequence[Finding], *, seed: int) -> Non
 
 def parts_of(page: Path) -> tuple[str, str]:
     """What stands before the page's markers and after them."""
-    text = page.read_text(encoding="utf-8")
+    with opened_text(page) as file:
+        text = file.read()
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -61,14 +63,15 @@ def write_html(path: Path, findings: Sequence[Finding], *, seed: int) -> None:
     charts = [picture for finding in findings for picture in finding.checked.pictures]
     drawn = "".join(_chart(f"picture-{number}", picture) for number, picture in enumerate(charts))
     table = findings_table(findings, seed=seed).to_html()
-    body = f"<h1>The theory, checked</h1>{_counts(findings)}{table}<h2>What the checks saw</h2>{drawn}"
+    seen = f"<h2>What the checks saw</h2>{drawn}" if drawn else ""
+    body = f"<h1>The theory, checked</h1>{_counts(findings)}{table}{seen}"
     write_text(path, document("Duelwise: the theory, checked", body))
 
 
 def _counts(findings: Sequence[Finding]) -> str:
     verdicts = [finding.verdict for finding in findings]
     told = ", ".join(f"{verdicts.count(each)} {each}" for each in dict.fromkeys(verdicts))
-    return f"<p>{len(findings)} claims: {html.escape(told)}.</p>"
+    return f"<p>{len(findings)} claim{'s' if len(findings) != 1 else ''}: {html.escape(told)}.</p>"
 
 
 def _chart(name: str, picture: Picture) -> str:

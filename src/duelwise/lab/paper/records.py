@@ -9,9 +9,9 @@ import re
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from duelwise.atomic_files import write_text
 from duelwise.errors import InvalidInput
 from duelwise.lab.cells.codec import Frozen, Plain, decode, table_at
-from duelwise.lab.sweep.atomic_files import write_text
 
 OWN = "own"
 """The protocol of an experiment that is no figure of the paper."""

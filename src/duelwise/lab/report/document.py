@@ -14,7 +14,8 @@ STYLE = """
 --link:#8ab4f8;--holds:#7bd88f;--fails:#ff8a80;--unjudged:#999}}
 body{font:15px/1.5 system-ui,sans-serif;max-width:1200px;margin:2em auto;padding:0 1em;
 color:var(--ink);background:var(--paper)}
-h1,h2,h3{line-height:1.2} h2{border-top:2px solid var(--line);padding-top:.6em;margin-top:2em}
+h1,h2,h3{line-height:1.2;overflow-wrap:anywhere}
+h2{border-top:2px solid var(--line);padding-top:.6em;margin-top:2em}
 table{border-collapse:collapse;margin:1em 0;font-size:13px;display:block;overflow-x:auto}
 caption{text-align:left;font-weight:600;padding:.3em 0}
 td,th{border:1px solid var(--line);padding:.25em .6em;text-align:left}

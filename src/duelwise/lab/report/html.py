@@ -7,6 +7,7 @@ from collections.abc import Collection
 from importlib.metadata import version
 from pathlib import Path
 
+from duelwise.atomic_files import write_text
 from duelwise.lab.paper.captions import differences
 from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.paper.records import OWN, StudyRecord
@@ -25,7 +26,6 @@ from duelwise.lab.report.tables import (
     monitors_table,
     settings_table,
 )
-from duelwise.lab.sweep.atomic_files import write_text
 
 
 def write_report(folder: Path | str, out: Path, *, static: bool = True) -> list[Path]:
@@ -119,7 +119,7 @@ def _verdicts(results: Results) -> str:
                 (f"Fig. {figure}", f"{won} of {of}") for figure, won, of in lowest_by_figure(chosen)
             )
             table = Table(title="RCDP-UCB lowest, by figure", head=("figure", "panels"), rows=counts)
-            parts.append(f"<details><summary>by figure</summary>{table.to_html()}</details>")
+            parts.append(_folded("by figure", table))
     network = network_cost(
         results.where(post_serving="mlp"), results.where(post_serving="spline", protocol="paper")
     )
@@ -139,17 +139,13 @@ def _paper_tables() -> str:
 
 def _study(record: StudyRecord, results: Results) -> str:
     parts = [f'<h2 id="{record.name}">{_title(record)}</h2>']
-    parts.append(published_table(results).to_html())
+    published = published_table(results)
+    parts.append(published.to_html() if published.rows else "")
     for variant, chosen in _variants(results):
         parts.append(finals_table(chosen, f"Final regret, {variant}; * the lowest mean").to_html())
-        contrasts = contrast_table(
-            chosen, f"RCDP-UCB minus each, paired, 95 % intervals, {variant}"
-        ).to_html()
-        parts.append(f"<details><summary>paired differences, {variant}</summary>{contrasts}</details>")
-    parts.append(_monitors(results))
-    if record.tried:
-        search = search_table(record).to_html()
-        parts.append(f"<details><summary>the search for settings</summary>{search}</details>")
+        contrasts = contrast_table(chosen, f"RCDP-UCB minus each, paired, 95 % intervals, {variant}")
+        parts.append(_folded(f"paired differences, {variant}", contrasts))
+    parts += [_monitors(results), _folded("the search for settings", search_table(record))]
     for number in dict.fromkeys(line.figure for line in results):
         parts.append(_figure(record, number, results.where(figure=number)))
     return "".join(parts)
@@ -158,9 +154,12 @@ def _study(record: StudyRecord, results: Results) -> str:
 def _monitors(results: Results) -> str:
     """What the runs say of the theory's assumptions, where the monitors were on."""
     table = monitors_table(results, "Means over runs; docs/theory.md says what to hold them against")
-    if table is None:
-        return ""
-    return f"<details><summary>what the monitors saw</summary>{table.to_html()}</details>"
+    return "" if table is None else _folded("what the monitors saw", table)
+
+
+def _folded(summary: str, table: Table) -> str:
+    """A table that is shown when its summary is clicked; nothing where it has no rows."""
+    return f"<details><summary>{summary}</summary>{table.to_html()}</details>" if table.rows else ""
 
 
 def _own(record: StudyRecord, results: Results) -> str:
@@ -168,11 +167,10 @@ def _own(record: StudyRecord, results: Results) -> str:
     parts = [f'<h2 id="{record.name}">{html.escape(_title(record))}</h2>']
     parts.append(finals_table(results, "Final regret; * the lowest mean").to_html())
     if OURS in results.methods():
-        contrasts = contrast_table(results, "RCDP-UCB minus each, paired, 95 % intervals").to_html()
-        parts.append(f"<details><summary>paired differences</summary>{contrasts}</details>")
+        contrasts = contrast_table(results, "RCDP-UCB minus each, paired, 95 % intervals")
+        parts.append(_folded("paired differences", contrasts))
     parts += [_monitors(results), place_chart(record.name, chart(results))]
-    curves = curves_table(results).to_html()
-    parts.append(f"<details><summary>settings and seeds of every curve</summary>{curves}</details>")
+    parts.append(_folded("settings and seeds of every curve", curves_table(results)))
     return "".join(parts)
 
 
@@ -191,8 +189,7 @@ def _figure(record: StudyRecord, number: str, results: Results) -> str:
         name = f"{record.name}-{number}-{place}".replace(".", "-")
         parts.append(f"<p><b>{variant}</b></p>" if record.protocol == "fair" else "")
         parts.append(place_chart(name, chart(chosen)))
-    curves = curves_table(results).to_html()
-    parts.append(f"<details><summary>settings and seeds of every curve</summary>{curves}</details>")
+    parts.append(_folded("settings and seeds of every curve", curves_table(results)))
     return "".join(parts)
 
 
@@ -215,6 +212,8 @@ def _write_static(results: Results, folder: Path) -> list[Path]:
         if record.protocol != OWN:
             tables[f"published-{record.name}"] = published_table(_of(results, record))
     for name, table in tables.items():
+        if not table.rows:
+            continue
         for ending, text in _forms(table).items():
             path = folder / "tables" / f"{name}.{ending}"
             write_text(path, text)

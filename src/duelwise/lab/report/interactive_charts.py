@@ -58,7 +58,7 @@ def layout_of(titles: list[str]) -> dict[str, Plain]:
     layout: dict[str, Plain] = {
         "height": 260 * rows + 90,
         "margin": {"l": 60, "r": 15, "t": 45, "b": 40},
-        "legend": {"orientation": "h", "y": 1.0 + 0.12 / rows, "yanchor": "bottom"},
+        "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom"},
         "hovermode": "x unified",
         "template": "none",
     }

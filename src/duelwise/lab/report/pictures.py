@@ -11,13 +11,13 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from duelwise.atomic_files import write_text, write_whole
 from duelwise.lab.cells.codec import Plain
 from duelwise.lab.report.document import document, place_chart
 from duelwise.lab.report.interactive_charts import band_traces, layout_of
 from duelwise.lab.report.static_charts import draw_band
 from duelwise.lab.report.style import COLOURS, COLUMN_INCHES, SCREEN_INCHES
 from duelwise.lab.report.tables import Table
-from duelwise.lab.sweep.atomic_files import write_text, write_whole
 from duelwise.types import Array, IntArray
 
 LETTERS_AN_INCH = 13  # of a title, at its size

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from duelwise.atomic_files import write_whole
 from duelwise.errors import missing_extra
 from duelwise.lab.report.results import Contrast, Results
 from duelwise.lab.report.style import colour_of, name_of, stroke_of
-from duelwise.lab.sweep.atomic_files import write_whole
 from duelwise.types import Array, IntArray
 
 try:

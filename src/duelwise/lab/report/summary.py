@@ -1,4 +1,4 @@
-"""The short of a report in Markdown: times, verdicts, ours beside the published, the fair comparison."""
+"""A report's summary in Markdown: times, verdicts, ours beside the published, the fair comparison."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def _study(record: StudyRecord, results: Results) -> str:
     for variant in dict.fromkeys(line.variant for line in results):
         chosen = results.where(variant=variant)
         parts += [f"**{variant}**", verdicts_table(judge(chosen), variant).to_markdown()]
-        if record.protocol == "fair":
-            drawn = base.where(variant=variant)
+        drawn = base.where(variant=variant)
+        if record.protocol == "fair" and len(drawn):
             parts += [finals_table(drawn, variant).to_markdown()]
             parts += [_against_rival(drawn.contrast(OURS, RIVAL)).to_markdown()]
-    if record.protocol == "paper":
+    if record.protocol == "paper" and len(base):
         table = published_table(results)
         parts += [f"{table.title}:", table.to_markdown()]
     return "\n\n".join(parts)

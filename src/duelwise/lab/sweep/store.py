@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from duelwise.atomic_files import write_whole
 from duelwise.errors import InvalidInput, missing_extra
 from duelwise.lab.cells.experiment import Cell, decode_cell
 from duelwise.lab.cells.playing import Curve
-from duelwise.lab.sweep.atomic_files import write_whole
 from duelwise.lab.sweep.keys import key, key_of, provenance
 from duelwise.learning.monitoring import Watched
 

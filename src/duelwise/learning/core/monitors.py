@@ -1,4 +1,4 @@
-"""What a run says of the theory's assumptions: off it costs a look for each duel, on a few products."""
+"""What a run shows of the theory's assumptions, counted duel by duel where it is asked for."""
 
 from __future__ import annotations
 
