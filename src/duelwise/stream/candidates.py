@@ -182,6 +182,8 @@ def _by_name(features: Mapping[str, object], names: Sequence[str], owner: str) -
 
 
 def _number(value: object, name: str, owner: str) -> float:
+    if isinstance(value, np.generic):
+        value = cast("object", value.item())
     if not isinstance(value, int | float):
         raise InvalidInput(f"The feature {name!r} of {owner} is {value!r}; expected a number.")
     if not abs(value) <= LARGEST:
