@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from unchanged import unchanged
 
@@ -21,7 +23,9 @@ from duelwise.learning.post_serving import NoPostServing
 from duelwise.learning.selection import LeaderChallenger
 from duelwise.learning.weighting import Uniform
 from duelwise.learning.widths import ConstantWidth
+from duelwise.storage import open_store
 from duelwise.stream import StreamSettings
+from duelwise.stream.erasing import erase_source
 
 
 def _learner(**changed: Any) -> DuelingLearner:
@@ -57,6 +61,28 @@ def _create(**changed: Any) -> StreamSettings:
     return StreamSettings(context_dim=1, **changed)
 
 
+def _in_stream(call: Callable[[DecisionStream], object]) -> object:
+    with DecisionStream.open("sqlite:///duels.db", "meals") as stream:
+        return call(stream)
+
+
+def _ask(candidates: Any) -> object:
+    return _in_stream(lambda stream: stream.ask(candidates))
+
+
+def _tell(ticket: Any) -> object:
+    return _in_stream(lambda stream: stream.tell(ticket, "left"))
+
+
+def _of_nobody(name: str) -> object:
+    return _in_stream(lambda stream: getattr(stream, name)(None))
+
+
+def _erase(source: Any) -> object:
+    with closing(open_store("sqlite:///duels.db")) as store:
+        return erase_source(store, "meals", source)
+
+
 def _fetch() -> object:
     with Client("http://127.0.0.1:9", retries=0) as client:
         return client.stream("meals").report()
@@ -88,6 +114,14 @@ PYTHON: list[tuple[str, Callable[[], object], str, str]] = [
     ("feature names", lambda: _create(feature_names=("a", "b")), "2", "expected"),
     ("share", lambda: _create(random_share=2), "2", "probability"),
     ("store", lambda: DecisionStream.open("sqlite:///no/such.db", "x"), "no", "create it"),
+    ("candidates by name", lambda: _ask({"soup": [1.0], "rice": [2.0]}), "dict", "list of records"),
+    ("no candidates", lambda: _ask(None), "NoneType", "list of records"),
+    ("a table of candidates", lambda: _ask(pd.DataFrame([{"price": 1}] * 2)), "DataFrame", "array"),
+    ("no ticket", lambda: _tell(("0-ab", "soup")), "0-ab", "that ask returned"),
+    ("hold nobody back", lambda: _of_nobody("hold_source"), "None", "expected text"),
+    ("release nobody", lambda: _of_nobody("release_source"), "None", "expected text"),
+    ("retract nobody's", lambda: _of_nobody("retract_source"), "None", "expected text"),
+    ("erase nobody", lambda: _erase(None), "None", "expected text"),
     ("service", _fetch, "127.0.0.1:9", "no answer"),
 ]  # fmt: skip
 

@@ -174,12 +174,15 @@ def test_many_weights_are_kept_as_each_by_itself(together: int) -> None:
     rounds = [*range(WEIGHTS_KEPT + 300), *rng.integers(300, 2 * WEIGHTS_KEPT, size=400).tolist()]
     weights: list[float] = rng.random(len(rounds)).round(2).tolist()
     one, other = Ledger(), Ledger()
+    sources = [("ann", "bob", None)[k] for k in rng.integers(3, size=len(rounds)).tolist()]
     for begin in range(0, len(rounds), together):
-        one.learned_all(rounds[begin : begin + together], weights[begin : begin + together])
-    for round, weight in zip(rounds, weights, strict=True):
-        other.learned(round, weight)
+        some = slice(begin, begin + together)
+        one.learned_all(rounds[some], weights[some], sources[some])
+    for vote in zip(rounds, weights, sources, strict=True):
+        other.learned(*vote)
     assert list(one.weights_of.items()) == list(other.weights_of.items())
     assert one.lowest == other.lowest
+    assert one.sources == other.sources
     assert one.weights.tolist() == other.weights.tolist()
 
 
@@ -200,13 +203,27 @@ def test_a_vote_that_is_retracted_soon_stays_in_the_counts_of_its_source(tmp_pat
     assert state.snapshot().payload == each.snapshot().payload
 
 
-def test_of_several_votes_on_a_duel_an_anonymous_one_stays_so(tmp_path: Path) -> None:
-    settings = StreamSettings(context_dim=3, post_dim=1, votes_wanted=2)
+@pytest.mark.parametrize("meanwhile", ["anonymous", "skipped", "held back", "retracted"])
+@pytest.mark.parametrize("post_dim", [0, 1])
+def test_of_several_votes_on_a_duel_each_is_its_own_sources(
+    tmp_path: Path, meanwhile: str, post_dim: int
+) -> None:
+    settings = StreamSettings(context_dim=3, post_dim=post_dim, votes_wanted=3)
     with DecisionStream.create(f"sqlite:///{tmp_path}/duels.db", "log", settings) as stream:
+        if meanwhile == "held back":
+            stream.hold_source("dan")
         ticket = stream.ask(np.eye(3)).ticket
-        stream.tell(ticket, "left")
+        stream.tell(ticket, "left", source="dan")
+        if meanwhile == "retracted":
+            stream.tell(ticket, "left", source="cat")
+            stream.retract(ticket, source="dan")
+        else:
+            stream.tell(ticket, "skip" if meanwhile == "skipped" else "right")
         stream.tell(ticket, "right", source="ann")
-        ledger = stream.replica.folded.ledger
-        ledger.learned_all((0, 0), (0.5, 0.25))
-        assert ledger.sources == {"ann": (1, 0.25)}
-        assert ledger.voted_sources == {}
+        if post_dim:
+            stream.observe(ticket, [0.1], [0.2])
+        stream.wait_for_background()
+        told = {"anonymous": {"dan", "ann"}, "skipped": {"dan", "ann"}, "held back": {"ann"}}
+        credited = {one.source: one.votes for one in stream.report().down_weighted_sources}
+        assert credited == dict.fromkeys(told.get(meanwhile, {"cat", "ann"}), 1)
+        assert {name for name in stream.votes().source if name is not None} == credited.keys()

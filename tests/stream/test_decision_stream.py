@@ -247,3 +247,23 @@ def test_delay_quantiles_are_right_to_within_a_fifth(
     delays = stream.report().delay_seconds
     assert delays["p50"] == pytest.approx(4, rel=0.2)
     assert delays["p99"] == pytest.approx(1000, rel=0.2)
+
+
+def test_numbers_and_names_may_be_of_numpy(store: Store, clock: Clock) -> None:
+    """As they stand in the columns of a frame, or come from a generator."""
+    settings = StreamSettings(context_dim=2, post_dim=1, feature_names=("price", "stars", "minutes"))
+    names, prices = np.array(["soup", "rice"]), np.array([4, 9])
+    records = [
+        {"id": name, "features": {"price": price, "stars": np.float32(0.5)}, "group": names[0]}
+        for name, price in zip(names, prices, strict=True)
+    ]
+    with DecisionStream.create(store, "meals", settings, clock=clock) as stream:
+        assert stream.put_items(records).added == 2
+        duel = stream.ask(records, event_id=names[0])
+        stream.observe(duel.ticket, {"minutes": prices[0]}, {"minutes": prices[1]})
+        assert stream.tell(duel.ticket, "left", source=names[1]).state == "told"
+        stream.hold_source(names[0])
+        assert {one.source: one.votes for one in stream.raters()} == {"rice": 1}
+    with DecisionStream.open(store, "meals", clock=clock) as again:
+        assert again.catalogue.item("rice").x.tolist() == [9.0, 0.5]
+        assert again.votes().source == ["rice"]

@@ -18,6 +18,7 @@ from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.evaluating import OFFLINE, POSTERIOR, Folds, _offers, _offline, evaluate
 from duelwise.stream.events import Asked, Recorded, Told
 from duelwise.stream.logs import RecordedLog
+from duelwise.stream.operations import Import
 from duelwise.stream.prequential import _won, chances, held_out, walk
 from duelwise.stream.stream_state import StreamState
 from duelwise.stream.transfer import backup, read_backup
@@ -240,3 +241,13 @@ def test_what_cannot_be_evaluated_is_refused(stream: DecisionStream, url: str, t
         evaluate(SETTINGS, log, upto=log.head, recipes=["rcdp"])
     with pytest.raises(InvalidInput, match="at least two"):
         evaluate(SETTINGS, log, upto=log.head, folds=Folds(1))
+
+
+def test_a_duel_far_beyond_all_others_is_evaluated(stream: DecisionStream) -> None:
+    """A price that somebody gave in another unit, say: the fit of the other votes is sure of it."""
+    live(stream, 60)
+    stream.run([Import([0.0, 0.0], [0.0, 1e5], "left")])
+    replica = stream.replica
+    found = evaluate(SETTINGS, replica.log, upto=replica.folded.seq, folds=Folds())
+    assert found.votes == 61
+    assert stream.audit().votes == 61

@@ -308,3 +308,25 @@ def test_a_fold_takes_events_in_order() -> None:
     folded.apply(Recorded(1, 0.0, asked))
     with pytest.raises(OSError, match="Event 3 follows event 1"):
         folded.apply(Recorded(3, 0.0, Observed(0, np.zeros((2, 2)))))
+
+
+def test_a_duel_without_one_of_its_votes_is_over_in_every_process(
+    store: Store, clock: Clock, rng: Generator
+) -> None:
+    """Also in those that have the rebuild from its snapshot, and are told of the context after it."""
+    made = replace(SETTINGS, votes_wanted=2)
+    stream = DecisionStream.create(store, "meals", made, clock=clock)
+    other = DecisionStream.open(store, "meals", clock=clock)
+    ticket = stream.ask(candidates(rng)).ticket
+    for source in ("ann", "bob"):
+        stream.tell(ticket, "left", source=source)
+    stream.retract(ticket, source="ann")
+    stream.wait_for_background()
+    assert other.snapshot_state() == stream.snapshot_state()
+    assert other.observe(ticket, [0.1, 0.2], [0.3, 0.4]).state == "told"
+    assert not other.replica.folded.learner.waits(0, 0)
+    assert other.snapshot_state() == stream.snapshot_state() == _fold(stream, store)
+    other.close()
+    with DecisionStream.open(store, "meals", clock=clock) as again:
+        assert again.snapshot_state() == stream.snapshot_state()
+    stream.close()

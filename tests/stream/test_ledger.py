@@ -121,7 +121,7 @@ def test_the_time_of_the_log_is_the_last_events_or_what_was_confirmed() -> None:
 @pytest.mark.parametrize(("weight", "bin"), [(0.0, 0), (0.049, 0), (0.05, 1), (0.951, 19), (1.0, 19)])
 def test_weights_fall_into_twenty_bins(weight: float, bin: int) -> None:
     ledger = Ledger()
-    ledger.learned(0, weight)
+    ledger.learned(0, weight, None)
     assert np.flatnonzero(ledger.weights).tolist() == [bin]
     assert ledger.weights_of == {0: weight}
 
@@ -131,23 +131,19 @@ def test_the_lowest_votes_and_the_newest_weights_are_kept(monkeypatch: pytest.Mo
     monkeypatch.setattr(module, "WEIGHTS_KEPT", 2)
     ledger = Ledger()
     for round, weight in enumerate((0.5, 0.9, 0.2, 0.5, 0.5, 0.9)):
-        ledger.learned(round, weight)
+        ledger.learned(round, weight, None)
     assert ledger.lowest == [LowVote(0.2, 2, None), LowVote(0.5, 0, None), LowVote(0.5, 3, None)]
     assert ledger.weights_of == {4: 0.5, 5: 0.9}
 
 
-def test_sources_are_credited_in_the_order_in_which_they_voted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sources_are_credited_and_one_whose_votes_count_most_makes_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(module, "SOURCES_KEPT", 2)
-    ledger = taken(
-        asked(0, wanted=3), Told(0, 1.0, "ann"), Told(0, 1.0, "bob"), asked(1), Told(1, 0.0, "ann")
-    )
-    for round, weight in ((0, 0.25), (0, 1.0), (1, 0.5)):
-        ledger.learned(round, weight)
+    ledger = Ledger()
+    ledger.learned_all((0, 0, 1), (0.25, 1.0, 0.5), ("ann", "bob", "ann"))
     assert ledger.sources == {"ann": (2, 0.75), "bob": (1, 1.0)}
-    assert ledger.voted_sources == {}
-    ledger.take(Recorded(6, 1006.0, asked(2)))
-    ledger.take(Recorded(7, 1007.0, Told(2, 1.0, "eve")))
-    ledger.learned(2, 0.5)
+    ledger.learned(2, 0.5, "eve")
     assert ledger.sources == {"ann": (2, 0.75), "eve": (1, 0.5)}  # bob's votes counted most
     assert ledger.sources_dropped == 1
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from living import outcome_in
+from living import Clock, outcome_in
 from typer.testing import CliRunner
 
 from duelwise.cli import app
@@ -121,6 +121,27 @@ def test_late_votes_come_after_that_many_duels(stream: DecisionStream) -> None:
     lines = stressed(stream, attack="random", lies=[], late=15).lines
     assert {line.lies for line in lines} == {0.0}
     assert all(line.turned == 0 and 0 < line.relative_change < 1 for line in lines if line.name == "live")
+
+
+def test_a_late_vote_is_not_later_than_the_end_of_its_duel(tmp_path: Path) -> None:
+    """Votes on duels that closed with fewer votes than they wanted, or before their context came."""
+    clock = Clock()
+    settings = StreamSettings(
+        context_dim=2, post_dim=1, feature_names=("price", "stars"), votes_wanted=2, vote_ttl_seconds=1000.0
+    )
+    rng = np.random.default_rng(2)
+    with DecisionStream.create(f"sqlite:///{tmp_path}/late.db", "meals", settings, clock=clock) as opened:
+        for n in range(40):
+            duel = opened.ask(rng.uniform(0, 1, size=(3, 2)))
+            if n % 2:
+                opened.observe(duel.ticket, [0.5], [0.2])
+            opened.tell(duel.ticket, "left" if n % 3 else "right", source="anna")
+            clock.now += 300
+        opened.expire()
+        assert opened.counts()["expired"] > 10
+        log, upto = opened.replica.log, opened.replica.folded.seq
+        found = stress(settings, log, upto=upto, attack="random", lies=[0.1], late=20)
+    assert found.votes == 40
 
 
 def test_what_is_not_said_is_on_time_and_of_seed_0(stream: DecisionStream) -> None:

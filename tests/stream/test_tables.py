@@ -187,6 +187,25 @@ def test_groups_may_begin_with_a_mark_of_utf8(stream: DecisionStream, tmp_path: 
     assert [one["group"] for one in found["groups"]] == ["all"]
 
 
+def test_that_first_votes_count_less_is_no_alarm(tmp_path: Path) -> None:
+    """The default recipe weighs the first hundred by their rank, whoever gave them."""
+    settings = StreamSettings(context_dim=1)
+    with DecisionStream.create(f"sqlite:///{tmp_path}/t.db", "shop", settings) as opened:
+        for n in range(160):
+            duel = opened.ask([[0.0], [1.0]])
+            opened.tell(duel.ticket, "left" if n % 2 else "right", source="early" if n < 60 else "late")
+        found = opened.audit()
+        assert found.alarms == ()
+        assert found.full_weight == (1.0,) * 10
+        assert found.ledger["weight"][:2] == [0.01, 0.02]
+        votes = opened.votes()
+        weight = votes.weight.copy()
+        weight[130:] /= 2
+        held_back = audit(replace(votes, weight=weight), np.ones(1), ids=[], items=np.empty((0, 1)))
+    assert held_back.weights_moved
+    assert held_back.groups[0].check.held_back_low > 0
+
+
 @pytest.mark.parametrize("usual", [1.0, 0.2])
 def test_the_alarm_for_weights_knows_chance(stream: DecisionStream, usual: float) -> None:
     """One vote of another weight among three is a change after 27 alike, and none after three."""
@@ -194,7 +213,9 @@ def test_the_alarm_for_weights_knows_chance(stream: DecisionStream, usual: float
     def moved(*others: int) -> bool:
         weight = np.full(30, usual)
         weight[list(others)] = 1.2 - usual
-        found = audit(replace(stream.votes(), weight=weight), np.ones(1), ids=[], items=np.empty((0, 1)))
+        settings = StreamSettings(context_dim=1, recipe="rcdb")  # whose weights no ramp makes small
+        votes = replace(stream.votes(), settings=settings, weight=weight)
+        found = audit(votes, np.ones(1), ids=[], items=np.empty((0, 1)))
         assert len(found.full_weight) == 10
         assert found.weights_moved == ("The share of votes that count in full has moved." in found.alarms)
         return found.weights_moved

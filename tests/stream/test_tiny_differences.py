@@ -46,3 +46,24 @@ def test_a_difference_near_nothing_breaks_nothing_that_looks_at_all_votes(
         found = evaluate(settings, log, upto=upto, folds=Folds(count=2)).lines[-1].held_out
         assert found is not None
         assert found.accuracy == 1
+
+
+@pytest.mark.parametrize("tiny", [0.1 + 0.2 - 0.3, 1e-11, 1e-9])
+def test_a_feature_that_differed_by_rounding_alone_may_differ_later(
+    store: Store, clock: Clock, tiny: float
+) -> None:
+    """All dishes cost the same, up to how the price was summed; then some cost more."""
+    rng = np.random.default_rng(3)
+    settings = StreamSettings(context_dim=3, feature_names=("price", "tax", "stars"))
+    with DecisionStream.create(store, "small", settings, clock=clock) as stream:
+        for n in range(120):
+            x = rng.uniform(0, 1, size=(3, 3))
+            if n < 20:
+                x[:, :2] = 0.3 + tiny * rng.integers(2, size=(3, 2))
+            duel = stream.ask(x)
+            apart = (x[duel.right.index] - x[duel.left.index]) @ [4.0, 0.0, 0.0]
+            stream.tell(duel.ticket, "left" if rng.random() < 1 / (1 + np.exp(-apart)) else "right")
+        ranked = stream.rank([[0.1, 0.3, 0.5], [0.9, 0.3, 0.5]])
+        assert ranked.items[0].id == "0"
+        assert 0 < ranked.items[0].low < 1.6 < ranked.items[0].high < 5  # half of 4 · 0.8
+        assert np.isfinite([one.estimate for one in stream.report().coefficients]).all()

@@ -29,6 +29,7 @@ from duelwise.types import Array, IntArray, Snapshot
 
 LEAST_SCALE, SCALE_STEP, SCALES = 0.05, 1.8, 12  # up to 32: utilities far beyond what a logit can tell
 TINY = 1e-140  # a difference below is none, in a feature or in what a vote can say: squares leave the floats
+BEYOND_UNIT = 1e12  # times the square of its unit: what differed before was rounding, or had another unit
 FAR = 40.0  # logits: Newton's steps of at most four reach the mode from here
 CLOSE = 1e-4  # a step of Newton's that leaves the mode far closer than it matters where the nodes stand
 FARTHEST = 300.0  # logits from the mode: exponentials stay in the floats
@@ -252,8 +253,10 @@ def _log_tilted(u: float, m: float, q: float, outcome: float, weight: float) -> 
 
 @compiled
 def _note_units(held: Belief, r: int, dz: Array) -> None:
-    """Count a duel's differences by its news; at 1, 2, 4, 8, … votes the priors follow what has been seen."""
+    """Count a duel's differences by its news; at 1, 2, 4, 8, … votes the priors follow what has been seen,
+    and at once where a difference is so far beyond its unit that sums of both would leave the floats."""
     _meet_features(held, r, dz)
+    beyond = False
     news = _news(held, r, dz)
     held.votes[r] += 1
     held.news[r] += news
@@ -261,8 +264,9 @@ def _note_units(held: Belief, r: int, dz: Array) -> None:
         if abs(dz[j]) > TINY:
             held.differing[r, j] += news
             held.square_sum[r, j] += news * dz[j] * dz[j]
+            beyond = beyond or dz[j] * dz[j] > BEYOND_UNIT * held.precision[r, j]
     n = held.votes[r]
-    if n & (n - 1) == 0:
+    if beyond or n & (n - 1) == 0:
         _follow_units(held, r)
 
 

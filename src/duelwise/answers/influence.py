@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from duelwise.answers.logistic import logistic
 from duelwise.answers.raters import fit
 from duelwise.learning.core.equations import leverage, move_inverse
 from duelwise.learning.core.jit import compiled
@@ -29,7 +30,7 @@ def influence(dz: Array, outcome: Array, prior_variance: Array, items: Array) ->
     theta, hessian = fit(dz, outcome, np.ones(len(outcome)), prior_variance)
     inverse = np.linalg.inv(hessian)
     margin = dz @ theta
-    p = 1.0 / (1.0 + np.exp(-margin))
+    p = logistic(margin)
     seen = dz @ inverse
     own = np.einsum("ij,ij->i", seen, dz)
     pull = (p - outcome) / np.maximum(
@@ -61,7 +62,7 @@ def leaders_without(
 ) -> IntArray:
     """(S,) the position of the item that leads without a source, by one Newton step."""
     theta, hessian = fit(dz, outcome, np.ones(len(outcome)), prior_variance)
-    p = 1.0 / (1.0 + np.exp(-(dz @ theta)))
+    p = logistic(dz @ theta)
     leaders = np.empty(sources, dtype=np.int64)
     for s in range(sources):
         rows = np.flatnonzero(source == s)

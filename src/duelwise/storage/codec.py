@@ -29,7 +29,16 @@ T = TypeVar("T")
 MAGIC = b"DW"
 VERSION = 1
 _PREFIX = struct.Struct("<2sBBI")
-_ENCODER = msgspec.json.Encoder()  # floats as short as they come back exactly
+
+
+def _plain(value: object) -> object:
+    """A text or a number of NumPy's as Python has it."""
+    if isinstance(value, np.generic):
+        return cast("object", value.item())
+    raise TypeError(f"{value!r:.80} is a {type(value).__name__}; JSON has no such values.")
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_plain)  # floats as short as they come back exactly
 _FIELDS: msgspec.json.Decoder[dict[str, JSON]] = msgspec.json.Decoder(dict)
 _KINDS = "biuf"  # booleans, integers, floats: what raw bytes can hold exactly
 _BEGIN = int.from_bytes(_PREFIX.pack(MAGIC, VERSION, 0, 0)[:4], "little")

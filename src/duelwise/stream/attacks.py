@@ -13,7 +13,7 @@ from duelwise.answers.offline import unit_precision
 from duelwise.answers.raters import fit
 from duelwise.errors import InvalidInput
 from duelwise.randomness import generator
-from duelwise.stream.events import Asked, Recorded, Told
+from duelwise.stream.events import Asked, Expired, Recorded, Told
 from duelwise.types import Array, BoolArray, IntArray
 
 RIVALS = 64  # items that a strategic attack looks at as the one to put first
@@ -99,7 +99,8 @@ def turned(old: Sequence[Recorded], votes: frozenset[int]) -> list[Recorded]:
 def delayed(old: Sequence[Recorded], votes: frozenset[int], duels: int, seed: int) -> list[Recorded]:
     """The same log with these votes late, by 0 to twice so many further duels, drawn at random.
 
-    What is due beyond the last duel comes at the end, in the order in which it was due.
+    What is due beyond the last duel comes at the end, in the order in which it was due; what is due after
+    its own duel has expired comes just before that.
     """
     if duels == 0:
         return list(old)
@@ -111,6 +112,11 @@ def delayed(old: Sequence[Recorded], votes: frozenset[int], duels: int, seed: in
         if one.seq in votes:
             heapq.heappush(waiting, (asked + next(late), one.seq, one))
         else:
+            if isinstance(one.event, Expired):
+                own = sorted(entry for entry in waiting if entry[2].event.round == one.event.round)
+                found += [vote._replace(at=one.at) for _, _, vote in own]
+                waiting = [entry for entry in waiting if entry[2].event.round != one.event.round]
+                heapq.heapify(waiting)
             found.append(one)
         while waiting and waiting[0][0] <= asked:
             found.append(heapq.heappop(waiting)[2]._replace(at=one.at))

@@ -9,6 +9,7 @@ import numpy as np
 
 from duelwise.answers.influence import Influence, Minority, influence, leaders_without, minority
 from duelwise.answers.raters import fit
+from duelwise.learning.weighting import ArrivalRamp
 from duelwise.storage import JSON
 from duelwise.stream.vote_table import VoteTable
 from duelwise.types import Array
@@ -66,7 +67,8 @@ def audit(
         return Audit(0, None, {}, 0, (), False, ())
     effects = influence(votes.dz, votes.outcome, prior_variance, items)
     leader = ids[int((items @ effects.theta).argmax())] if ids else None
-    shares, moved = _full_weight(votes.weight)
+    weight = _beyond_ramp(votes)
+    shares, moved = _full_weight(weight)
     return Audit(
         votes=len(votes),
         leader=leader,
@@ -74,8 +76,18 @@ def audit(
         pivotal_votes=int(effects.leader_changes.sum()),
         full_weight=shares,
         weights_moved=moved,
-        groups=_groups(votes, prior_variance, ids, items, groups or {}),
+        groups=_groups(votes, weight, prior_variance, ids, items, groups or {}),
     )
+
+
+def _beyond_ramp(votes: VoteTable) -> Array:
+    """(n,) weights as a share of what the recipe lets a vote of that rank count, whoever gave it."""
+    ramp = votes.settings.start().parts.weigh
+    if not isinstance(ramp, ArrivalRamp):
+        return votes.weight
+    rank = np.arange(1, len(votes) + 1)
+    most = np.minimum(1.0, rank / ramp.length) ** ramp.power
+    return np.minimum(1.0, votes.weight / np.maximum(most, 1e-300))
 
 
 def _ledger(votes: VoteTable, effects: Influence) -> dict[str, list[JSON]]:
@@ -106,8 +118,9 @@ def _full_weight(weight: Array) -> tuple[tuple[float, ...], bool]:
 
 
 def _groups(
-    votes: VoteTable, prior_variance: Array, ids: list[str], items: Array, groups: Mapping[str, str]
-) -> tuple[GroupCheck, ...]:
+    votes: VoteTable, weight: Array, prior_variance: Array, ids: list[str], items: Array,
+    groups: Mapping[str, str],
+) -> tuple[GroupCheck, ...]:  # fmt: skip
     named = [None if source is None else groups.get(source, source) for source in votes.source]
     numbers: dict[str, int] = {}
     number = np.array([-1 if one is None else numbers.setdefault(one, len(numbers)) for one in named])
@@ -127,6 +140,6 @@ def _groups(
     margin = votes.dz @ theta
     found: list[GroupCheck] = []
     for k, g in enumerate(largest):
-        check = minority(number == g, votes.weight, margin, votes.outcome)
+        check = minority(number == g, weight, margin, votes.outcome)
         found.append(GroupCheck(names[g], check, None if leaders is None else ids[int(leaders[k])]))
     return tuple(found)

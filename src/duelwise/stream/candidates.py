@@ -52,6 +52,15 @@ def check_name(what: str, name: str | None) -> None:
         raise InvalidInput(f"The {what} is {name!r:.80}; expected {_NAME_RULE}.")
 
 
+def check_source(source: str) -> None:
+    """The name of a source of which something is said: votes without one have none in common."""
+    if source is None:  # pyright: ignore[reportUnnecessaryComparison]
+        raise InvalidInput(
+            f"The source is None; expected {_NAME_RULE}. Take votes without one back by ticket."
+        )
+    check_name("source", source)
+
+
 def check_stream_name(name: str) -> None:
     """A stream's name goes into paths and addresses: no slash, and nothing that means another folder."""
     check_name("name of the stream", name)
@@ -67,10 +76,17 @@ def read_candidates(
     """Check a candidate set: at least two, ids that differ, features that are finite."""
     if isinstance(candidates, CandidateSet):
         return candidates
-    count = len(candidates)
+    try:
+        count = len(candidates)
+        first = candidates[0] if count else None
+    except (TypeError, LookupError) as error:
+        raise InvalidInput(
+            f"The candidates are of the type {type(candidates).__name__}; expected an array of a row each, "
+            'or a list of records {"id": ..., "features": ...}.'
+        ) from error
     if count < 2:
         raise InvalidInput(f"There are {count} candidates; a duel needs at least two.")
-    if not isinstance(candidates, np.ndarray) and isinstance(candidates[0], Mapping):
+    if not isinstance(candidates, np.ndarray) and isinstance(first, Mapping):
         records = cast("Sequence[Mapping[str, object]]", candidates)
         ids = _ids(records)
         rows = [record.get("features") for record in records]
@@ -182,6 +198,8 @@ def _by_name(features: Mapping[str, object], names: Sequence[str], owner: str) -
 
 
 def _number(value: object, name: str, owner: str) -> float:
+    if isinstance(value, np.generic):
+        value = cast("object", value.item())
     if not isinstance(value, int | float):
         raise InvalidInput(f"The feature {name!r} of {owner} is {value!r}; expected a number.")
     if not abs(value) <= LARGEST:

@@ -17,7 +17,7 @@ from duelwise.storage import Store, TicketRow, open_store
 from duelwise.storage.rows import BEGINNING
 from duelwise.stream import editing, events, tickets
 from duelwise.stream.answering import ALL, wider_by_source
-from duelwise.stream.candidates import Candidates, PartialFeatures, check_stream_name
+from duelwise.stream.candidates import Candidates, PartialFeatures, check_source, check_stream_name
 from duelwise.stream.events import Asked, ClockConfirmed, Recorded
 from duelwise.stream.group_commit import MOST_AT_ONCE, GroupCommit
 from duelwise.stream.heartbeat import check_arithmetic
@@ -150,6 +150,7 @@ class DecisionStream(StreamAnswers):
 
     def retract_source(self, source: str) -> int:
         """Retract every vote of a source; returns how many. One rebuild takes out what was learned."""
+        check_source(source)
         total, after = 0, -1
         while after is not None:
             with self._replica.lock, self._replica.batch() as batch:

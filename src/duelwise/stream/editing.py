@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from duelwise.stream.candidates import check_name
+from duelwise.stream.candidates import check_source
 from duelwise.stream.catalogue import check_ids
 from duelwise.stream.events import ItemsPut, ItemsWithdrawn, SourceHeld, SourceReleased
 from duelwise.stream.items import Put, Record, features_by_id, news, read_items, records_of
@@ -61,7 +61,7 @@ def withdraw_items(replica: Replica, ids: Sequence[str]) -> int:
 
 def set_source(replica: Replica, source: str, *, held: bool) -> bool:
     """Hold a source back or release it; False when it is so already."""
-    check_name("source", source)
+    check_source(source)
     with replica.lock:
         with replica.batch() as batch:
             changed = held != (source in replica.folded.left_out.sources)

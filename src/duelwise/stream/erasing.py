@@ -7,7 +7,7 @@ import secrets
 from duelwise.storage import SnapshotRow, Store, pack, unpack
 from duelwise.storage.repairing import SourceEraser
 from duelwise.stream.arithmetic import ARITHMETIC, FORMAT
-from duelwise.stream.candidates import check_name
+from duelwise.stream.candidates import check_source
 from duelwise.stream.events import Skipped, SourceHeld, SourceReleased, SourcesWeighed, Told, decode, encode
 from duelwise.stream.ledger import renamed_source
 
@@ -26,7 +26,7 @@ def erase_source(store: Store, name: str, source: str) -> str:
     It is drawn at random, so that nobody can find the name by trying. Backups and exports that
     were made before still hold the name.
     """
-    check_name("source", source)
+    check_source(source)
     pseudonym = f"erased-{secrets.token_hex(6)}"
     with store.erasing(store.stream(name).id) as eraser:
         snapshot = eraser.snapshot(format=FORMAT, arithmetic=ARITHMETIC)

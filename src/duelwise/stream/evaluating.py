@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from duelwise.answers.logistic import logistic
 from duelwise.answers.offline import offline_fit
 from duelwise.answers.scoring import MeanWithError, Score, log_losses, mean_of, score
 from duelwise.errors import InvalidInput, check_known
@@ -158,7 +159,7 @@ def _offline(walked: Walked, fold: IntArray) -> Array:
     for number in np.unique(fold).tolist():
         inside = fold == number
         theta = offline_fit(dz[~inside], walked.outcome[~inside])
-        chance[inside] = 1.0 / (1.0 + np.exp(-(dz[inside] @ theta)))
+        chance[inside] = logistic(dz[inside] @ theta)
     return chance
 
 

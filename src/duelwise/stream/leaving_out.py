@@ -30,6 +30,7 @@ class LeftOut(NamedTuple):
     upto: int
     distrusted: frozenset[str] = frozenset()  # by the latest judgement
     weighed_at: int = 0  # votes that there were at that
+    earlier_votes: bool = False  # whether single votes before the snapshot are left out
 
     def leaves_out(self, told: Told, seq: int) -> bool:
         """Whether the vote of this event does not count."""
@@ -40,7 +41,7 @@ class LeftOut(NamedTuple):
     @property
     def single_votes(self) -> bool:
         """Whether a duel may stay without some of its votes."""
-        return bool(self.votes or self.sources or self.distrusted)
+        return bool(self.votes or self.earlier_votes or self.sources or self.distrusted)
 
     def leaves_out_of(self, events: Columns) -> BoolArray:
         """(n,) which of these events are of a duel that is left out, or a vote that does not count."""
@@ -72,15 +73,18 @@ class LeftOut(NamedTuple):
         if self.weighed_at:
             fields["distrusted_sources"] = cast("JSON", sorted(self.distrusted))
             fields["weighed_at"] = self.weighed_at
+        if self.votes or self.earlier_votes:
+            fields["votes_left_out"] = True
         return fields
 
     @classmethod
     def restored(cls, fields: dict[str, JSON]) -> LeftOut:
-        """Rounds before a snapshot are in it, or not, for good."""
+        """Rounds and votes before a snapshot are in it, or not, for good."""
         return cls(
             frozenset(), frozenset(), frozenset(cast("list[str]", fields["held_sources"])), 0,
             frozenset(cast("list[str]", fields.get("distrusted_sources", []))),
             cast("int", fields.get("weighed_at", 0)),
+            "votes_left_out" in fields,
         )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from itertools import islice
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -19,8 +19,6 @@ from duelwise.stream.events import (
     Asked,
     ClockConfirmed,
     Event,
-    Imputed,
-    Observed,
     Rebuilt,
     Recorded,
     Retracted,
@@ -79,7 +77,6 @@ class Ledger:
     def __init__(self) -> None:
         self.counts: dict[str, int] = dict.fromkeys(STATES, 0)
         self.waiting: dict[int, OpenTicket] = {}
-        self.voted_sources: dict[int, list[str | None]] = {}  # of votes that wait for their context
         self.delays: IntArray = np.zeros(DELAY_BINS, dtype=np.int64)
         self.weights: IntArray = np.zeros(WEIGHT_BINS, dtype=np.int64)
         self.lowest: list[LowVote] = []  # least weight first
@@ -143,8 +140,6 @@ class Ledger:
         if isinstance(event, Told):
             self._told(event, at)
             return self._move(event.round, state, heard=1)
-        if not isinstance(event, Observed | Imputed):
-            self.voted_sources.pop(event.round, None)
         if isinstance(event, Retracted):
             self.retracted_at, self.retracting = at, event.more
             return self._move(event.round, state, heard=-1)
@@ -210,9 +205,6 @@ class Ledger:
             zip(events.outcome.tolist(), swapped.tolist(), strict=True)
         ).items():
             self.wins[winner_of(outcome, swapped=is_swapped)] += count
-        for round, source in zip(rounds.tolist(), events.source, strict=True):
-            if source is not None:
-                self.voted_sources.setdefault(round, []).append(source)
 
     def _take_note(self, event: Event, at: float) -> None:
         """Events that are no step in a ticket's life."""
@@ -229,12 +221,9 @@ class Ledger:
         ticket = self.waiting[told.round]
         self.delays[delay_bin(at - ticket.asked_at)] += 1
         self.wins[winner_of(told.outcome, swapped=ticket.swapped)] += 1
-        if told.source is not None or ticket.wanted > 1:  # of several votes each keeps its place
-            self.voted_sources.setdefault(told.round, []).append(told.source)
 
-    def learned(self, round: int, weight: float) -> None:
+    def learned(self, round: int, weight: float, source: str | None) -> None:
         """A vote of this round moved the estimate, and counted this much."""
-        source = self._next_source(round) if self.voted_sources else None
         self.weights[min(int(weight * WEIGHT_BINS), WEIGHT_BINS - 1)] += 1
         if len(self.lowest) < LOWEST_KEPT or weight < self.lowest[-1].weight:
             # Among equal weights the earlier vote stands first.
@@ -246,15 +235,14 @@ class Ledger:
         if source is not None:
             self._credit(source, weight)
 
-    def learned_all(self, rounds: Sequence[int], weights: Sequence[float]) -> None:
+    def learned_all(
+        self, rounds: Sequence[int], weights: Sequence[float], sources: Sequence[str | None]
+    ) -> None:
         """The same of several votes, in their order; of many for less."""
         if len(rounds) < FEW:
-            for round, weight in zip(rounds, weights, strict=True):
-                self.learned(round, weight)
+            for vote in zip(rounds, weights, sources, strict=True):
+                self.learned(*vote)
             return
-        sources: Sequence[str | None] = [None] * len(rounds)
-        if self.voted_sources:
-            sources = [self._next_source(round) for round in rounds]
         lowest = self.lowest[-1].weight if len(self.lowest) == LOWEST_KEPT else math.inf
         low = [LowVote(*vote) for vote in zip(weights, rounds, sources, strict=True) if vote[0] < lowest]
         if low:
@@ -278,14 +266,6 @@ class Ledger:
             shown[round] = weight
             if len(shown) > WEIGHTS_KEPT:
                 del shown[next(iter(shown))]
-
-    def _next_source(self, round: int) -> str | None:
-        """The source of the oldest vote of a round that was not learned from yet."""
-        sources = self.voted_sources.get(round)
-        source = sources.pop(0) if sources else None
-        if not sources:
-            self.voted_sources.pop(round, None)
-        return source
 
     def _move(self, round: int, state: str, *, heard: int = 0) -> str:
         """An open ticket keeps its place: the first is the one asked first. `heard`: votes more by now."""
@@ -311,7 +291,6 @@ class Ledger:
     def snapshot(self) -> tuple[dict[str, JSON], Snapshot]:
         fields: dict[str, JSON] = {
             "counts": {**self.counts},
-            "voted_sources": [[round, *sources] for round, sources in self.voted_sources.items()],
             "lowest": [list(low) for low in self.lowest],
             "sources": [[name, votes, total] for name, (votes, total) in self.sources.items()],
             "weights_of": [[round, weight] for round, weight in self.weights_of.items()],
@@ -334,8 +313,6 @@ class Ledger:
 
     def restore(self, fields: dict[str, JSON], arrays: Snapshot) -> None:
         self.counts = cast("dict[str, int]", fields["counts"])
-        voted = cast("list[list[Any]]", fields["voted_sources"])
-        self.voted_sources = {round: sources for round, *sources in voted}
         self.lowest = [LowVote._make(low) for low in cast("list[list[JSON]]", fields["lowest"])]
         sources = cast("list[tuple[str, int, float]]", fields["sources"])
         self.sources = {name: (votes, total) for name, votes, total in sources}
@@ -356,7 +333,7 @@ class Ledger:
 def renamed_source(fields: dict[str, JSON], source: str, other: str) -> dict[str, JSON]:
     """The fields of a snapshot with another name for a source."""
     renamed = dict(fields)
-    for name in ("voted_sources", "lowest", "sources", "heard"):
+    for name in ("lowest", "sources", "heard"):
         rows = cast("list[list[JSON]]", fields[name])
         renamed[name] = [[other if value == source else value for value in row] for row in rows]
     for name in ("held_sources", "distrusted_sources"):

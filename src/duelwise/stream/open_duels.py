@@ -48,6 +48,7 @@ class OpenDuels:
         # z and outcome of duels that were asked together, from round `_first` on, and votes on earlier ones.
         self._first, self._asked, self._outcome = 0, np.empty((0, 2, self._dim)), np.empty(0)
         self._told: dict[int, float] = {}
+        self._sources: dict[int, str | None] = {}  # of the votes on both
 
     def ask(self, asked: Asked) -> None:
         x = self._sides.shown(asked.x, swapped=asked.swapped)
@@ -91,9 +92,10 @@ class OpenDuels:
         self._outcome = np.empty(len(x))
         self._outcome[told[now] - first] = events.outcome[now]
         self._told = dict(zip(told[~now].tolist(), events.outcome[~now].tolist(), strict=True))
+        self._sources = dict(zip(told.tolist(), events.source, strict=True))
 
-    def learn_all(self, rounds: IntArray) -> tuple[Array, Array]:
-        """Δz (m, d) and outcome (m,) of the votes of these rounds (m,)."""
+    def learn_all(self, rounds: IntArray) -> tuple[Array, Array, list[str | None]]:
+        """Δz (m, d), outcome (m,) and sources of the votes of these rounds (m,)."""
         now, dz, outcome = rounds >= self._first, np.empty((len(rounds), self._dim)), np.empty(len(rounds))
         pairs = self._asked[rounds[now] - self._first]
         dz[now], outcome[now] = pairs[:, 0] - pairs[:, 1], self._outcome[rounds[now] - self._first]
@@ -101,7 +103,9 @@ class OpenDuels:
             round = int(rounds[place])
             z, told = self._z[round], self._told.get(round)
             dz[place], outcome[place] = z[0] - z[1], self._heard[round][0].outcome if told is None else told
-        return dz, outcome
+        known = self._sources
+        sources = [known[k] if k in known else self._heard[k][0].source for k in rounds.tolist()]
+        return dz, outcome, sources
 
     def keep(self, left: Mapping[int, str], events: Columns) -> None:
         """Of the duels of these rounds those whose state is open; of those asked together no others."""
@@ -117,7 +121,7 @@ class OpenDuels:
             for round, vote in zip(told, votes, strict=True):
                 if left.get(round) == "voted":
                     self._heard[round] = [vote]
-        self._asked, self._told = self._asked[:0], {}
+        self._asked, self._told, self._sources = self._asked[:0], {}, {}
 
     def close(self, round: int) -> None:
         """Nothing is waited for any more."""

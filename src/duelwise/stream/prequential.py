@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from duelwise.answers.logistic import logistic
 from duelwise.learning.core.links import means
 from duelwise.stream.events import REWRITING, Asked, Imputed, Observed, Told
 from duelwise.stream.leaving_out import LeftOut, left_out
@@ -122,7 +123,7 @@ def posterior_chances(folded: StreamState, z: Array) -> Array:
     """(n,) the same by the posterior that answers: E σ(u - u'), by the probit's closed form."""
     posterior, apart = folded.belief.posterior(), z[:, 0] - z[:, 1]
     variance = np.einsum("ij,ij->i", apart @ posterior.covariance, apart)
-    return 1.0 / (1.0 + np.exp(-(apart @ posterior.mean) / np.sqrt(1.0 + np.pi * variance / 8.0)))
+    return logistic((apart @ posterior.mean) / np.sqrt(1.0 + np.pi * variance / 8.0))
 
 
 def _expected(duel: Asked, settings: StreamSettings) -> Array:

@@ -186,8 +186,9 @@ class StreamState:
         left = self.ledger.take_all(events, states)
         self.duels.take_all(first, x, events)
         learned = self.inputs.fold(EventBatch.of(events.kind, events.round, duels, events.y, events.outcome))
-        self.ledger.learned_all(learned.round.tolist(), learned.weight.tolist())
-        self.belief.take(*self.duels.learn_all(learned.round))
+        dz, outcome, sources = self.duels.learn_all(learned.round)
+        self.ledger.learned_all(learned.round.tolist(), learned.weight.tolist(), sources)
+        self.belief.take(dz, outcome)
         self.duels.keep(left, events)
         self.seq = events.rows.seq[-1]
 
@@ -345,13 +346,10 @@ class StreamState:
         self.inputs.forget(0, round)
 
     def _note(self, learned: Learned) -> None:
-        votes: list[LearnedVote] = []
         rounds, weights = learned.round.tolist(), learned.weight.tolist()
-        self.ledger.learned_all(rounds, weights)
-        for round, weight in zip(rounds, weights, strict=True):
-            vote = self.duels.learn(round, weight)
-            if vote is not None:
-                votes.append(vote)
+        found = list(map(self.duels.learn, rounds, weights))
+        self.ledger.learned_all(rounds, weights, [None if vote is None else vote.source for vote in found])
+        votes = [vote for vote in found if vote is not None]
         if self.on_learned is not None:
             self.on_learned(votes)
         elif votes:

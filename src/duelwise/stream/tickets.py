@@ -23,6 +23,8 @@ def write(round: int, tag: str) -> str:
 
 def number_of(ticket: str) -> int | None:
     """The round a ticket names, if it is written like a ticket at all."""
+    if not isinstance(ticket, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return None  # a decision, perhaps, in place of its ticket
     number, dash, _ = ticket.partition("-")
     well_formed = dash and number.isascii() and number.isdigit() and len(number) <= 15
     return int(number) if well_formed else None
@@ -30,7 +32,7 @@ def number_of(ticket: str) -> int | None:
 
 def unknown(ticket: str) -> UnknownTicket:
     return UnknownTicket(
-        f"This stream gave out no ticket {ticket[:80]!r}. "
+        f"This stream gave out no ticket {ticket!r:.80}. "
         "Use the ticket that ask returned, with the stream that was asked."
     )
 
