@@ -67,6 +67,7 @@ LONGEST_WAIT = 60.0  # however long the service asks for
 FINAL = ("read-only", "damaged", "broken-stream")  # 503s that no waiting will cure
 NOT_BEGUN = ("overloaded", "too-many-requests", "folding", "compiling")
 PASSING = (429, 502, 503, 504)
+NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 IMPORTED_AT_ONCE = 200  # past duels in one request
 BYTES_AT_ONCE = 800_000  # of items or duels in one request: a service takes a million, if not set to less
 
@@ -164,8 +165,9 @@ class Client:
             try:
                 response = self._http.request(method, path, json=body)
             except httpx.TransportError as error:
-                if attempt == self._retries or once:
-                    raise self._no_answer(error, once=once) from error
+                is_unknown = once and not isinstance(error, NOT_SENT)
+                if attempt == self._retries or is_unknown:
+                    raise self._no_answer(error, once=is_unknown) from error
             else:
                 if response.is_success:
                     return response
@@ -307,7 +309,7 @@ class RemoteStream:
             if not one.get("event_id"):
                 raise errors.InvalidInput(f"Duel {number} has no event_id; a repeat would count it twice.")
         new = 0
-        for start, some in _parts(duels, IMPORTED_AT_ONCE):
+        for start, some in _parts(duels, IMPORTED_AT_ONCE, "Duel"):
             for number, result in enumerate(
                 self.batch([{"op": "import", **one} for one in some]), start=start
             ):
@@ -332,7 +334,7 @@ class RemoteStream:
         if twice is not None:
             raise errors.InvalidInput(f"Two of the items share the id {twice!r}; give every item its own.")
         total: dict[str, JSON] = {"added": 0, "changed": 0, "same": 0}
-        for _, some in _parts(items, ITEMS_AT_ONCE):
+        for _, some in _parts(items, ITEMS_AT_ONCE, "Item"):
             done = self._client.request("PUT", f"{self._path}/items", {"items": cast("list[JSON]", some)})
             total = {name: cast("int", total[name]) + cast("int", done[name]) for name in total}
         return total
@@ -390,18 +392,23 @@ class RemoteStream:
         return f"{self._path}/tickets/{quote(ticket, safe='')}"
 
 
-def _parts(records: Sequence[Mapping[str, JSON]], most: int) -> Iterator[tuple[int, list[dict[str, JSON]]]]:
-    """Records that fit into one request, and the number of the first."""
-    start, part, size = 0, list[dict[str, JSON]](), 0
+def _parts(
+    records: Sequence[Mapping[str, JSON]], most: int, kind: str
+) -> list[tuple[int, list[dict[str, JSON]]]]:
+    """Records that fit into one request, and the number of the first, once all have been looked at."""
+    parts = list[tuple[int, list[dict[str, JSON]]]]()
+    size = 0
     for number, one in enumerate(records):
-        length = len(json.dumps(dict(one)))
-        if part and (len(part) == most or size + length > BYTES_AT_ONCE):
-            yield start, part
-            start, part, size = number, [], 0
-        part.append(dict(one))
+        try:
+            length = len(json.dumps(dict(one), ensure_ascii=False, allow_nan=False).encode())
+        except (TypeError, ValueError) as error:
+            raise errors.InvalidInput(f"{kind} {number} is no JSON: {error}. Nothing was sent.") from error
+        if not parts or len(parts[-1][1]) == most or size + length > BYTES_AT_ONCE:
+            parts.append((number, []))
+            size = 0
+        parts[-1][1].append(dict(one))
         size += length
-    if part:
-        yield start, part
+    return parts
 
 
 def error_of(response: httpx.Response) -> errors.DuelwiseError:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from threading import Thread
 
@@ -35,6 +37,18 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     reader.join(10)
     assert heard == ["told"]
     assert pipe.is_fifo()
+
+
+def test_what_a_shell_leads_to_a_file_comes_behind_what_is_there(tmp_path: Path) -> None:
+    """As of `(duelwise backup a /dev/stdout; duelwise backup b /dev/stdout) >> file`."""
+    place = tmp_path / "all.txt"
+    place.write_text("before\n")
+    with place.open("ab") as led:
+        for text in ("one", "two"):
+            code = f"from duelwise.atomic_files import *; write_text(Path('/dev/stdout'), '{text}\\n')"
+            subprocess.run([sys.executable, "-c", code], stdout=led, check=True)
+    assert place.read_text() == "before\none\ntwo\n"
+    assert list(tmp_path.iterdir()) == [place]
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:

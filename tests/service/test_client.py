@@ -144,6 +144,16 @@ def test_what_cannot_be_taken_twice_is_sent_once(call: Callable[[RemoteStream], 
     assert len(waits) == 2
 
 
+def test_what_was_never_sent_is_sent_again_though_it_cannot_be_taken_twice() -> None:
+    def handler(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused", request=request)
+
+    waits: list[float] = []
+    with pytest.raises(errors.StorageFailure, match="sending it again is safe"):
+        remote(handler, waits).stream("meals").derive("copy")
+    assert len(waits) == 4
+
+
 def test_an_answer_that_is_no_problem_json_is_still_an_error() -> None:
     client = remote(lambda _: httpx.Response(418, text="teapot"), [])
     with pytest.raises(errors.DuelwiseError, match="418"):
@@ -195,6 +205,19 @@ def test_what_goes_in_parts_is_looked_at_whole_before_the_first() -> None:
     ]
     with pytest.raises(errors.InvalidInput, match="Duel 300 has no event_id"):
         meals.import_duels([*duels, {"left": [0.0], "right": [1.0], "winner": "left"}])
+
+
+@pytest.mark.parametrize("value", [float("nan"), {1, 2}, "\ud800"])
+def test_what_is_no_json_is_named_before_the_first_part_is_sent(value: Any) -> None:
+    meals = remote(lambda _: pytest.fail("a request was sent"), []).stream("meals")
+    items: list[Any] = [{"id": f"dish {i}", "features": [1.0]} for i in range(601)]
+    with pytest.raises(errors.InvalidInput, match="Item 600 is no JSON"):
+        meals.put_items([*items[:600], {"id": "dish 600", "features": value}])
+    duels: list[Any] = [
+        {"left": [0.0], "right": [1.0], "winner": "left", "event_id": f"{i}"} for i in range(300)
+    ]
+    with pytest.raises(errors.InvalidInput, match="Duel 250 is no JSON"):
+        meals.import_duels([*duels[:250], {**duels[250], "left": value}])
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

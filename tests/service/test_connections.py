@@ -233,6 +233,15 @@ def test_who_only_ends_his_own_side_is_answered_first(room: Room) -> None:
         assert not one.eof_received()
 
 
+def test_who_ends_his_own_side_in_the_next_head_is_answered_first(room: Room) -> None:
+    one, wire = room.connect()
+    one.data_received(HEAD + b"hi" + HEAD[:20])
+    assert one.eof_received()
+    room.answer()
+    assert wire.written.endswith(b"\r\n\r\nPOST /echo a=b hi")
+    assert wire.closed
+
+
 def test_who_was_answered_before_the_end_of_the_body_is_not_waited_for_for_ever(room: Room) -> None:
     one, wire = room.connect()
     one.app = refuse
@@ -271,6 +280,27 @@ def test_behind_a_request_it_is_not_and_ends_the_connection(room: Room) -> None:
     asyncio.run(room.clock.tasks.pop(0))
     assert wire.written.endswith(b"\r\n\r\nPOST /echo a=b hi")
     assert one.due == 130.0
+
+
+def test_what_comes_behind_bytes_that_are_no_request_is_not_read(room: Room) -> None:
+    one, wire = room.connect()
+    one.data_received(HEAD + b"hi")
+    one.data_received(b"\0")
+    assert one.flow.read_paused
+    one.data_received(b"\0" * 100_000)  # what the kernel had read by then
+    assert not wire.aborted
+    room.answer()
+    assert wire.written.endswith(b"\r\n\r\nPOST /echo a=b hi")
+
+
+def test_a_body_behind_another_request_has_its_time_from_when_it_is_read(room: Room) -> None:
+    one, wire = room.connect()
+    one.data_received(HEAD + b"hi" + HEAD)
+    assert one.flow.read_paused
+    room.clock.pass_to(1000.0)
+    assert not wire.aborted
+    asyncio.run(room.clock.tasks.pop(0))
+    assert one.due == 1030.0
 
 
 @pytest.mark.parametrize(("size", "aborted"), [(65_536, False), (65_537, True)])

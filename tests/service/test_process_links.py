@@ -195,3 +195,10 @@ def test_who_does_not_know_the_secret_is_not_answered() -> None:
     assert asyncio.run(asked(b"guess")) == (True, [])
     media_type = Reply(200, b"").media_type
     assert asyncio.run(asked(b"secret")) == (False, [framed(Answered(5, 200, b"soups", media_type, {}))])
+
+
+def test_a_stranger_fills_no_memory() -> None:
+    answering, wire = Answering(b"secret", cast("Any", None), cast("Any", None), set()), Wire()
+    answering.connection_made(cast("asyncio.BaseTransport", wire))
+    answering.data_received((999_999).to_bytes(4, "big"))
+    assert wire.aborted

@@ -1,3 +1,5 @@
+from typing import Any, cast
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -37,6 +39,12 @@ def test_strided_arrays_keep_their_order() -> None:
 def test_objects_are_refused() -> None:
     with pytest.raises(TypeError, match="only numbers"):
         pack({}, {"a": np.array([{}])})
+
+
+def test_numbers_of_numpy_are_packed_but_for_those_that_python_has_none_like() -> None:
+    assert unpack(pack(cast("Any", {"a": np.float32(0.5), "b": np.str_("x")}), {}))[0] == {"a": 0.5, "b": "x"}
+    with pytest.raises(TypeError, match="longdouble"):
+        pack({"a": cast("Any", np.longdouble(0.5))}, {})
 
 
 @pytest.mark.parametrize("data", [b"", b"DW", b"DW\x02\x00\x00\x00\x00\x00", b"PK\x01\x00\x02\x00\x00\x00[]"])

@@ -37,10 +37,11 @@ def test_one_claim_is_told_in_full(tmp_path: Path) -> None:
 
 def test_findings_go_between_the_markers(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{BEGIN}OUTDATED{END}\nafter\n")
+    page.write_text(f"before\n{BEGIN}OUTDATED{END}\nafter\n", newline="\r\n")
     call("theory", "eq:alpha", "--page", str(page))
     text = page.read_text()
     assert "| alpha | eq:alpha |" in text
+    assert r"| \|α(C + D)/√d - 1\| over" in text
     assert "OUTDATED" not in text
     assert text.startswith("before")
     assert text.endswith("after\n")

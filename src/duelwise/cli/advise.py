@@ -98,7 +98,7 @@ def _of_stream(name: str, store: str, *, lies: float, norm_bound: float) -> tupl
             log, context_dim=settings.context_dim, post_dim=settings.post_dim,
             ranges=settings.start_scaled().ranges,
         )  # fmt: skip
-    Console().print(
+    Console(markup=False).print(
         f"{name}: {found.duels} duels, {found.votes} votes, {found.mean_delay:.1f} rounds late on average, "
         f"at most {found.most_pending} out at once, ‖Δz‖ up to {found.feature_bound:.3g}"
         + (f", φ̂'s error falls like t^-{found.learning_rate:.2f}." if found.learning_rate > 0.0 else ".")

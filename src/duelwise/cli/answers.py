@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from rich.console import Console
 
-from duelwise.atomic_files import write_text, write_whole
+from duelwise.atomic_files import is_open_elsewhere, write_text, write_whole
 from duelwise.cli.app import app
 from duelwise.cli.given import given_options, option
 from duelwise.cli.log_argument import LogArgument, lived
@@ -197,7 +197,7 @@ def votes(
     with opened(store) as at, DecisionStream.open(at, stream) as target:
         content = votes_as(target, format or file.suffix.removeprefix("."))
     write_whole(file, lambda partial: partial.write_bytes(content))
-    typer.echo(f"The votes of {stream!r} are in {file}.", err=not file.is_file())
+    typer.echo(f"The votes of {stream!r} are in {file}.", err=is_open_elsewhere(file))
 
 
 @app.command()

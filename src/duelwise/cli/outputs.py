@@ -68,7 +68,7 @@ def table_of(columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: st
     shown = [k for k in range(len(columns)) if not rows or any(row[k] for row in rows)]
     table = Table(title=Text(title) if title else None)
     for k in shown:
-        table.add_column(columns[k], overflow="fold")
+        table.add_column(Text(columns[k]), overflow="fold")
     for row in rows:
         table.add_row(*(Text(row[k]) for k in shown))
     return table

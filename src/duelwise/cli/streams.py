@@ -10,6 +10,7 @@ import typer
 from rich.markup import escape
 from rich.progress import MofNCompleteColumn, Progress
 
+from duelwise.atomic_files import is_open_elsewhere
 from duelwise.cli.app import app
 from duelwise.cli.outputs import JsonOption, check_outputs, console, table_of, write_json
 from duelwise.cli.places import existing
@@ -64,7 +65,7 @@ def import_(stream: StreamArgument, file: File, store: StoreOption = DEFAULT_STO
         DecisionStream.open(at, stream) as target,
         Progress(*Progress.get_default_columns(), MofNCompleteColumn(), transient=True) as bar,
     ):
-        task = bar.add_task(f"{escape(file.name)} into {stream}", total=None)
+        task = bar.add_task(f"{escape(file.name)} into {escape(stream)}", total=None)
         new = import_duels(
             target,
             existing(file),
@@ -90,7 +91,7 @@ def backup(stream: StreamArgument, file: File, store: StoreOption = DEFAULT_STOR
 
     with opened(store) as at:
         write(at, stream, file)
-    typer.echo(f"{stream!r} is backed up in {file}.", err=not file.is_file())  # /dev/stdout has the log alone
+    typer.echo(f"{stream!r} is backed up in {file}.", err=is_open_elsewhere(file))
 
 
 @app.command()

@@ -92,10 +92,16 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def eof_received(self) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The client sends no more. What it has asked is answered before the connection ends."""
-        if not self._is_between or not self._has_unanswered():
+        cycle = self.cycle
+        is_idle = cycle is None or cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison]
+        if is_idle or cycle.more_body or self._direct is not None:
             return False
-        self.cycle.keep_alive, self.deadline = False, None
+        self._end_after_answers()
         return True
+
+    def _end_after_answers(self) -> None:
+        """What was asked is answered; there is no further request."""
+        self.cycle.keep_alive, self.deadline = False, None
 
     def _parse(self, data: bytes) -> None:
         """Feed the parser; requests that are none are refused.
@@ -115,7 +121,9 @@ class GuardedProtocol(HttpToolsProtocol):
             message = "Invalid HTTP request received."
             self.logger.warning(message)
             if self._has_unanswered():  # 400 would be taken for the answer to the first of them
-                self.cycle.keep_alive, self.deadline = False, None
+                self._header_bytes = None  # what follows is none either, and is not read
+                self.flow.pause_reading()
+                self._end_after_answers()
             else:
                 self.send_400_response(message)
 
@@ -176,6 +184,8 @@ class GuardedProtocol(HttpToolsProtocol):
         if not is_first or not is_plain or self.expect_100_continue:
             self._make_scope()
             super().on_headers_complete()
+            if not is_first:
+                self.deadline = None  # nothing is read until those before are answered: it is our turn
             return
         if self._fast_path is not None and parser.get_method() == b"POST" and not self.flow.write_paused:
             self._direct = self._fast_path.take(self, url.decode("ascii"), self.headers)

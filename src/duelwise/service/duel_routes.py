@@ -109,7 +109,8 @@ class DuelRoutes:
     async def batch(self, call: Call) -> Reply:
         """Many operations in one transaction: each is taken or refused on its own, in order."""
         queue = await self._service.streams.queue(call.name)
-        decoded = self._service.decoded(BATCH_BODY, call.body, queue.names, 2 * queue.in_vectors)
+        further = 2 * queue.in_vectors + len(queue.names["features"])  # an import has two of each
+        decoded = self._service.decoded(BATCH_BODY, call.body, queue.names, further)
         items = (await decoded).items
         settings = self._service.settings
         limit = min(settings.batch_limit, settings.queue_limit)  # more than may wait could never be taken

@@ -199,7 +199,8 @@ class Homes:
         now = time.monotonic()
         if now < self._gone_until.get(home, 0.0):
             return None
-        self._gone_until[home] = now + AGAIN_SECONDS  # one tries, the others decide themselves meanwhile
+        # One tries, the others decide themselves meanwhile.
+        self._gone_until[home] = now + CONNECT_SECONDS + AGAIN_SECONDS
         try:
             link = await asyncio.wait_for(self._connected(home), CONNECT_SECONDS)
         except OSError:

@@ -64,6 +64,7 @@ class Frames(asyncio.Protocol, Generic[T]):
         self._received = bytearray()  # the beginning of a frame
         self._outgoing: list[object] = []
         self._size = 0  # bytes in them, about
+        self.most_bytes = MOST_BYTES  # of the next frame
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -76,7 +77,7 @@ class Frames(asyncio.Protocol, Generic[T]):
         start, end = 0, len(data)
         while end - start >= 4:
             size = int.from_bytes(data[start : start + 4], "big")
-            if size > MOST_BYTES:
+            if size > self.most_bytes:
                 self.close()
                 return
             if end - start - 4 < size:
@@ -186,7 +187,7 @@ class Answering(Frames[Question]):
     def __init__(self, secret: bytes, begin: Beginner, answer: Answerer, links: set[Answering]) -> None:
         super().__init__(Question)
         self._secret, self._begin, self._answer, self._links = secret, begin, answer, links
-        self._is_known = False
+        self._is_known, self.most_bytes = False, len(secret)  # a stranger may not fill the memory
         self._tasks: set[asyncio.Task[None]] = set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -200,7 +201,7 @@ class Answering(Frames[Question]):
         if self._is_known:
             super().on_frame(frame)
         elif hmac.compare_digest(frame, self._secret):
-            self._is_known = True
+            self._is_known, self.most_bytes = True, MOST_BYTES
         else:
             self.close()
 

@@ -88,7 +88,7 @@ class Room:
 
     def __init__(self, body_limit: int) -> None:
         self.held = 0
-        self._most = max(MOST_BYTES_HELD, 2 * body_limit)  # what is allowed must fit in, and not by itself
+        self._most = max(MOST_BYTES_HELD, 2 * body_limit)  # room for two of the longest that are allowed
 
     def hold(self, size: int) -> None:
         if self.held + size > self._most:

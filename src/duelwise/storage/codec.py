@@ -33,9 +33,10 @@ _PREFIX = struct.Struct("<2sBBI")
 
 def _plain(value: object) -> object:
     """A text or a number of NumPy's as Python has it."""
-    if isinstance(value, np.generic):
-        return cast("object", value.item())
-    raise TypeError(f"{value!r:.80} is a {type(value).__name__}; JSON has no such values.")
+    plain: object = cast("Any", value).item() if isinstance(value, np.generic) else value
+    if type(plain) is type(cast("object", value)):  # for a long double Python has no type
+        raise TypeError(f"{plain!r:.80} is a {type(plain).__name__}; JSON has no such values.")
+    return plain
 
 
 _ENCODER = msgspec.json.Encoder(enc_hook=_plain)  # floats as short as they come back exactly

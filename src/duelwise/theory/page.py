@@ -36,9 +36,7 @@ def findings_table(findings: Sequence[Finding], *, seed: int) -> Table:
 def write_findings(page: Path, findings: Sequence[Finding], *, seed: int) -> None:
     """Replace what stands between the page's two markers."""
     before, after = parts_of(page)
-    table = findings_table(findings, seed=seed)
-    rows = [tuple(cell.replace("|", "\\|") for cell in row) for row in table.rows]
-    text = Table(title=table.title, head=table.head, rows=tuple(rows)).to_markdown()
+    text = findings_table(findings, seed=seed).to_markdown()
     command = f"duelwise theory all --seed {seed} --page docs/theory.md"
     told = f"{before}{BEGIN}\nWritten by `{command}`.\n\n{text}\n\n{END}{after}"
     write_text(page, told)
@@ -47,7 +45,7 @@ def write_findings(page: Path, findings: Sequence[Finding], *, seed: int) -> Non
 def parts_of(page: Path) -> tuple[str, str]:
     """What stands before the page's markers and after them."""
     with opened_text(page) as file:
-        text = file.read()
+        text = file.read().replace("\r\n", "\n")
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

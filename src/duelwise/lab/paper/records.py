@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -15,6 +16,8 @@ from duelwise.lab.cells.codec import Frozen, Plain, decode, table_at
 
 OWN = "own"
 """The protocol of an experiment that is no figure of the paper."""
+LONGEST = 50
+"""Letters of a title in a file's name: of four bytes each they stay below the 255 of most file systems."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +83,9 @@ class StudyRecord(StudySettings):
         """The file's name without its ending; an experiment of one's own goes by its title."""
         if self.protocol == OWN:
             letters = re.sub(r"[\W_]+", "-", self.title.lower()).strip("-")  # of any alphabet
+            if not self.title.isascii() or len(letters) > LONGEST:  # what is left may be another's too
+                digest = hashlib.sha256(self.title.encode()).hexdigest()
+                letters = f"{letters[:LONGEST]}-{digest[:8]}".strip("-")
             return f"{OWN}-{letters or 'experiment'}"
         return f"{self.protocol}-{self.post_serving}-{self.runs}"
 
