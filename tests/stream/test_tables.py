@@ -19,6 +19,7 @@ from duelwise.errors import InvalidInput, UnknownName
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.audit_page import audit_page
 from duelwise.stream.auditing import audit
+from duelwise.stream.csv_files import unquoted
 from duelwise.stream.gold import Gold, read_gold
 from duelwise.stream.importing import import_duels
 from duelwise.stream.tables import (
@@ -28,7 +29,6 @@ from duelwise.stream.tables import (
     votes_as,
     written,
 )
-from duelwise.text_files import unquoted
 from duelwise.types import Array, IntArray
 
 HOSTILE = "=SUM(A1)<script>"

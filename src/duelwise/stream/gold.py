@@ -10,8 +10,9 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from duelwise.errors import InvalidInput
+from duelwise.stream.csv_files import csv_rows
 from duelwise.stream.vote_table import VoteTable
-from duelwise.text_files import csv_rows, opened_text
+from duelwise.text_files import opened_text
 from duelwise.types import Array, BoolArray
 
 

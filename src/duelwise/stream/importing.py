@@ -18,13 +18,14 @@ from duelwise.errors import Conflict, DuelwiseError, InvalidInput
 from duelwise.receipts import Receipt
 from duelwise.stream.asking import past_features
 from duelwise.stream.candidates import CandidateSet, Features, check_name
+from duelwise.stream.csv_files import csv_rows
 from duelwise.stream.decision_stream import DecisionStream
 from duelwise.stream.events import Asked, decode
 from duelwise.stream.lifecycle import WINNERS
 from duelwise.stream.operations import Import
 from duelwise.stream.repeating import check_repeated, digest_of
 from duelwise.stream.settings import StreamSettings
-from duelwise.text_files import csv_rows, opened_text
+from duelwise.text_files import opened_text
 from duelwise.types import Array
 
 AT_ONCE = 200  # duels in one transaction

@@ -15,10 +15,11 @@ from duelwise.errors import InvalidInput, require
 from duelwise.storage import JSON
 from duelwise.stream.candidates import check_name, read_rows
 from duelwise.stream.catalogue import Catalogue
+from duelwise.stream.csv_files import csv_rows
 from duelwise.stream.encoding import Encoder
 from duelwise.stream.events import ItemsPut
 from duelwise.stream.settings import StreamSettings
-from duelwise.text_files import csv_rows, opened_text
+from duelwise.text_files import opened_text
 
 CHUNK = 2000  # items in one event
 LONGEST_CONTENT = 100_000  # characters of an item's content as JSON

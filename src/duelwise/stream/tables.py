@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from duelwise.errors import check_known, require, unknown_name
 from duelwise.storage import JSON
 from duelwise.stream.catalogue import Catalogue
+from duelwise.stream.csv_files import quoted
 from duelwise.stream.decision_stream import DecisionStream
 from duelwise.stream.vote_table import VoteTable
-from duelwise.text_files import quoted
 
 Columns = Mapping[str, Sequence[JSON]]
 FORMATS = ("csv", "parquet", "jsonl", "preferences")
