@@ -9,7 +9,7 @@ import pytest
 
 from duelwise.errors import InvalidInput, UnknownItem
 from duelwise.stream import StreamSettings
-from duelwise.stream.catalogue import ROOM, Catalogue, Offered
+from duelwise.stream.catalogue import ROOM, Catalogue, Offered, check_ids
 from duelwise.stream.events import ItemsPut, ItemsWithdrawn
 
 
@@ -96,6 +96,24 @@ def test_a_duel_needs_two_items_each_named_once(catalogue: Catalogue) -> None:
         catalogue.offered(ids=["a"], group=None)
     with pytest.raises(InvalidInput, match="'b' is named twice"):
         catalogue.offered(ids=["a", "b", "c", "b"], group=None)
+
+
+def test_an_id_named_twice_is_found_without_comparing_all_with_all() -> None:
+    compared = 0
+
+    class Counted(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+    names = [Counted(f"i{k}") for k in range(500)]
+    with pytest.raises(InvalidInput, match="'i499' is named twice"):
+        check_ids([*names, Counted("i499")])
+    assert compared < 50
 
 
 def test_ids_and_a_group_are_not_asked_for_together(catalogue: Catalogue) -> None:

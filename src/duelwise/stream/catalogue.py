@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -202,5 +203,6 @@ def check_ids(ids: Sequence[str]) -> None:
     for id in ids:
         check_name("id of an item", id)
     if len(set(ids)) != len(ids):
-        twice = next(id for id in ids if list(ids).count(id) > 1)
+        times = Counter(ids)
+        twice = next(id for id in ids if times[id] > 1)
         raise InvalidInput(f"The item {twice!r} is named twice; an item can be offered once.")
