@@ -50,6 +50,19 @@ def test_a_reader_of_pages_goes_on_where_an_item_was_withdrawn(catalogue: Catalo
     assert ids(catalogue, after="b") == []
 
 
+def test_a_group_is_read_on_in_the_order_in_which_items_joined_it(catalogue: Catalogue) -> None:
+    for group in ("h", "g"):
+        catalogue.take(ItemsPut(["a"], np.zeros((1, 2)), groups=[group]))
+    catalogue.take(ItemsPut(["b"], np.zeros((1, 2)), groups=["g"]))  # which was there already
+    assert ids(catalogue, group="g") == ["b", "a"]
+    catalogue.take(ItemsWithdrawn(["b"]))
+    assert ids(catalogue, group="g", after="b") == ["a"]
+    assert ids(catalogue, after="b") == ["c", "d"]
+    catalogue.take(ItemsPut(["b"], np.zeros((1, 2)), groups=["h"]))
+    assert ids(catalogue, group="g", after="b") == ["a"]
+    assert ids(catalogue, group="h") == ["c", "b"]
+
+
 def test_an_item_is_what_was_put_last(catalogue: Catalogue) -> None:
     first, second = catalogue.item("a"), catalogue.item("b")
     assert (first.x.tolist(), first.group) == ([0.0, 1.0], "g")
