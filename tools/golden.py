@@ -1,7 +1,8 @@
-"""Write the files of tests/golden: a store, a log with what it folds to, and some curves.
+"""Write the files of tests/golden: a store, logs with what they fold to, and some curves.
 
-They were written by 0.1.0 and pin what no later version may move. Written again they would pin nothing,
-so this asks for a folder: python tools/golden.py FOLDER
+They were written by 0.1.0 (several.jsonl.gz by 0.2.0) and pin what no later version may move. Written again
+they would pin nothing, so this asks for a folder: python tools/golden.py FOLDER
+What the logs in a folder fold to, where arithmetic has a new number: python tools/golden.py --fold FOLDER
 On a processor without AVX-512 the last bits of some curves are others: OPENBLAS_CORETYPE=Haswell makes them.
 """
 
@@ -20,7 +21,9 @@ from duelwise.lab.play.delays import GaussianDelay, StrategicDelay
 from duelwise.learning.recipes import Tuning
 from duelwise.storage import open_store
 from duelwise.stream import DecisionStream, StreamSettings, Winner
-from duelwise.stream.transfer import export_lines
+from duelwise.stream.arithmetic import ARITHMETIC
+from duelwise.stream.stream_state import StreamState
+from duelwise.stream.transfer import ExportedLog, export_lines, read_lines
 
 STREAMS = {
     "plain": StreamSettings(context_dim=4, seed=2),
@@ -30,7 +33,11 @@ STREAMS = {
     "exact": StreamSettings(
         context_dim=3, post_dim=1, recipe="rcdb", options={"estimate": "full-mle", "post_serving": "ridge"}
     ),
-}
+    "several": StreamSettings(
+        context_dim=2, post_dim=1, votes_wanted=3, seed=6,
+        options={"estimate": "full-mle", "post_serving": "ridge"},
+    ),
+}  # fmt: skip
 CELLS = [
     (name, mapping, delay, estimate)
     for name in ("rcdp-ucb", "rcdb", "colstim", "max-inp", "max-pair-ucb")
@@ -83,25 +90,69 @@ def live(stream: DecisionStream, rng: np.random.Generator, steps: int) -> None:
                 unseen.append(duel.ticket)
 
 
+def live_with_several_votes(stream: DecisionStream, rng: np.random.Generator, duels: int) -> None:
+    """Votes before, amid and after a context, some taken back; a feature that hardly differs at first."""
+
+    def tell(ticket: str, rater: int) -> None:
+        stream.tell(ticket, "left" if rng.random() < 0.6 else "right", source=f"rater {rater}")
+
+    for n in range(duels):
+        x = rng.uniform(-1, 1, (4, 2))
+        x[:, 0] = np.array([0.0, 0.0, 1.0, 1.0]) * (1e-16 if n < duels / 4 else 1.0)
+        ticket = stream.ask(x).ticket
+        tell(ticket, 0)
+        stream.observe(ticket, rng.normal(size=1), None)
+        tell(ticket, 1)
+        if n % 10 == 6:
+            stream.retract(ticket, source="rater 0")
+        elif n % 10 == 7:
+            stream.retract(ticket)
+            continue
+        stream.wait_for_background()
+        stream.observe(ticket, None, rng.normal(size=1))
+        tell(ticket, 2)
+
+
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     store = open_store(f"sqlite:///{folder / 'store.db'}")
-    folded: dict[str, Any] = {}
     for number, (name, settings) in enumerate(STREAMS.items()):
         with DecisionStream.create(store, name, settings, clock=Clock()) as stream:
-            live(stream, np.random.default_rng(number), 400)
+            rng = np.random.default_rng(number)
+            if settings.votes_wanted > 1:
+                live_with_several_votes(stream, rng, 60)
+            else:
+                live(stream, rng, 400)
             stream.wait_for_background()
-            learner = stream._replica.folded.learner
-            folded[f"{name}.theta"] = learner.theta.copy()
-            for which in ("served", "arrived"):
-                geometry = getattr(learner, f"{which}_geometry")
-                for part in ("matrix", "inverse", "log_det"):
-                    folded[f"{name}.{which}.{part}"] = getattr(geometry, part).copy()
         with gzip.open(folder / f"{name}.jsonl.gz", "wt", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in export_lines(store, name))
     store.close()
-    np.savez_compressed(folder / "folded.npz", **folded)
+    fold(folder)
     np.savez_compressed(folder / "curves.npz", **curves())
+
+
+def fold(folder: Path) -> None:
+    """Write what the logs in this folder fold to."""
+    folded: dict[str, Any] = {}
+    for name in STREAMS:
+        folded |= {f"{name}.{key}": value for key, value in floats(read_log(folder, name).fold()).items()}
+    np.savez_compressed(folder / f"folded-{ARITHMETIC}.npz", **folded)
+
+
+def read_log(folder: Path, name: str) -> ExportedLog:
+    with gzip.open(folder / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return read_lines(lines)
+
+
+def floats(folded: StreamState) -> dict[str, Any]:
+    """What the learner and the belief of a stream have come to."""
+    learner, posterior = folded.learner, folded.belief.posterior()
+    found = {"theta": learner.theta.copy()}
+    for which in ("served", "arrived"):
+        geometry = getattr(learner, f"{which}_geometry")
+        for part in ("matrix", "inverse", "log_det"):
+            found[f"{which}.{part}"] = getattr(geometry, part).copy()
+    return found | {f"belief.{part}": np.asarray(value) for part, value in posterior._asdict().items()}
 
 
 def curves() -> dict[str, Any]:
@@ -125,4 +176,4 @@ def curve(name: str, mapping: str, delay: str, estimate: str | None) -> dict[str
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    (fold if sys.argv[1] == "--fold" else main)(Path(sys.argv[-1]))

@@ -9,7 +9,7 @@ import pytest
 
 from duelwise.errors import InvalidInput, UnknownItem
 from duelwise.stream import StreamSettings
-from duelwise.stream.catalogue import ROOM, Catalogue, Offered
+from duelwise.stream.catalogue import ROOM, Catalogue, Offered, check_ids
 from duelwise.stream.events import ItemsPut, ItemsWithdrawn
 
 
@@ -48,6 +48,19 @@ def test_a_reader_of_pages_goes_on_where_an_item_was_withdrawn(catalogue: Catalo
     catalogue.take(ItemsPut(["b"], np.array([[2.0, 2.0]])))
     assert ids(catalogue, after="c") == ["d", "b"]
     assert ids(catalogue, after="b") == []
+
+
+def test_a_group_is_read_on_in_the_order_in_which_items_joined_it(catalogue: Catalogue) -> None:
+    for group in ("h", "g"):
+        catalogue.take(ItemsPut(["a"], np.zeros((1, 2)), groups=[group]))
+    catalogue.take(ItemsPut(["b"], np.zeros((1, 2)), groups=["g"]))  # which was there already
+    assert ids(catalogue, group="g") == ["b", "a"]
+    catalogue.take(ItemsWithdrawn(["b"]))
+    assert ids(catalogue, group="g", after="b") == ["a"]
+    assert ids(catalogue, after="b") == ["c", "d"]
+    catalogue.take(ItemsPut(["b"], np.zeros((1, 2)), groups=["h"]))
+    assert ids(catalogue, group="g", after="b") == ["a"]
+    assert ids(catalogue, group="h") == ["c", "b"]
 
 
 def test_an_item_is_what_was_put_last(catalogue: Catalogue) -> None:
@@ -96,6 +109,24 @@ def test_a_duel_needs_two_items_each_named_once(catalogue: Catalogue) -> None:
         catalogue.offered(ids=["a"], group=None)
     with pytest.raises(InvalidInput, match="'b' is named twice"):
         catalogue.offered(ids=["a", "b", "c", "b"], group=None)
+
+
+def test_an_id_named_twice_is_found_without_comparing_all_with_all() -> None:
+    compared = 0
+
+    class Counted(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+    names = [Counted(f"i{k}") for k in range(500)]
+    with pytest.raises(InvalidInput, match="'i499' is named twice"):
+        check_ids([*names, Counted("i499")])
+    assert compared < 50
 
 
 def test_ids_and_a_group_are_not_asked_for_together(catalogue: Catalogue) -> None:

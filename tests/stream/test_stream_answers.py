@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -141,6 +142,22 @@ def test_ask_takes_ids_and_groups(stream: DecisionStream) -> None:
     assert stream.ask(FromCatalogue(ids=("item 3", "item 6")), event_id="one").repeated
     with pytest.raises(InvalidInput, match="named twice"):
         stream.ask(FromCatalogue(ids=("item 3", "item 3")))
+
+
+def test_what_an_ask_names_is_checked_when_it_comes_again(stream: DecisionStream) -> None:
+    named: Any = np.array(["item 3", "item 6"])
+    first = stream.ask(FromCatalogue(ids=named), event_id="one")
+    again = stream.ask(FromCatalogue(ids=("item 3", "item 6")), event_id="one")
+    assert (again.ticket, again.repeated) == (first.ticket, True)
+    assert stream.ask(FromCatalogue(ids=named), event_id="one").repeated
+    wrong: Any
+    for wrong, says in [((1, 2), "id of an item is 1"), (("item 3", "item 3"), "'item 3' is named twice")]:
+        with pytest.raises(InvalidInput, match=says):
+            stream.ask(FromCatalogue(ids=wrong), event_id="one")
+    with pytest.raises(InvalidInput, match="group is"):
+        stream.ask(FromCatalogue(group="\ud800"), event_id="one")
+    with pytest.raises(InvalidInput, match="votes_wanted is -3"):
+        stream.ask(FromCatalogue(ids=("item 3", "item 6")), event_id="one", votes_wanted=-3)
 
 
 def test_values_that_are_known_are_observed_by_serving(tmp_path: Path) -> None:

@@ -20,8 +20,11 @@ from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.audit_page import audit_page
 from duelwise.stream.auditing import audit
 from duelwise.stream.csv_files import unquoted
+from duelwise.stream.events import Asked, Cut, Recorded, Told
 from duelwise.stream.gold import Gold, read_gold
 from duelwise.stream.importing import import_duels
+from duelwise.stream.operations import Import
+from duelwise.stream.stream_state import StreamState
 from duelwise.stream.tables import (
     cell,
     preferences,
@@ -29,6 +32,7 @@ from duelwise.stream.tables import (
     votes_as,
     written,
 )
+from duelwise.stream.vote_table import table_of
 from duelwise.types import Array, IntArray
 
 HOSTILE = "=SUM(A1)<script>"
@@ -204,6 +208,39 @@ def test_that_first_votes_count_less_is_no_alarm(tmp_path: Path) -> None:
         held_back = audit(replace(votes, weight=weight), np.ones(1), ids=[], items=np.empty((0, 1)))
     assert held_back.weights_moved
     assert held_back.groups[0].check.held_back_low > 0
+
+
+@pytest.mark.parametrize("estimate", ["one-pass", "full-mle"])
+@pytest.mark.parametrize("recipe", ["live", "steady"])
+def test_no_ramp_is_an_alarm_whichever_duels_it_counts(tmp_path: Path, recipe: str, estimate: str) -> None:
+    """Where votes are kept, one on equals has no place on the ramp of `live`; it has on that of `steady`."""
+    rng = np.random.default_rng(1)
+    settings = StreamSettings(context_dim=2, recipe=recipe, options={"estimate": estimate})
+    with DecisionStream.create(f"sqlite:///{tmp_path}/t.db", "shop", settings) as opened:
+        for n in range(300):
+            left, right = rng.normal(size=(2, 2)).tolist()
+            winner = "left" if rng.random() < 1 / (1 + np.exp(right[0] - left[0])) else "right"
+            opened.run([Import(left, left if n % 10 == 5 else right, winner)])
+            if n % 7 == 0:
+                opened.ask([left, right])  # which takes a rank, and nobody answers
+        found = opened.audit()
+        assert found.full_weight == (1.0,) * 10
+        assert not found.weights_moved
+        votes = opened.votes()
+    weight = votes.weight.copy()
+    weight[270:] /= 2
+    held_back = audit(replace(votes, weight=weight), np.ones(2), ids=[], items=np.empty((0, 2)))
+    assert held_back.full_weight == (*(1.0,) * 9, 0.0)
+    assert held_back.weights_moved
+
+
+def test_a_duel_whose_record_was_cut_keeps_its_rank() -> None:
+    settings = StreamSettings(context_dim=1, recipe="steady")
+    known = Asked(1, "tag", np.array([0, 1]), np.eye(2)[:, :1], np.empty((2, 0)), False, 0, np.empty((2, 0)))
+    events = [Recorded(n, 1.0, one) for n, one in enumerate([Cut(0), known, Cut(), Told(1, 1.0)], start=1)]
+    votes = table_of(settings, events, StreamState(settings))
+    assert votes.rank.tolist() == [2]
+    assert votes.weight.tolist() == [(2 / 100) ** 3]
 
 
 @pytest.mark.parametrize("usual", [1.0, 0.2])

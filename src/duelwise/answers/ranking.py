@@ -125,7 +125,7 @@ def _probability_best(
         z[order[contenders]] * counts, axis=0, return_inverse=True, return_counts=True
     )
     wins = np.bincount((theta @ (rows - rows[0]).T).argmax(axis=1), minlength=len(rows))
-    chance[contenders] = (wins / times)[which] / DRAWS
+    chance[contenders] = (wins / times)[which.reshape(-1)] / DRAWS  # a column in NumPy 2.0.0
     return chance
 
 

@@ -12,6 +12,7 @@ from duelwise.learning.ask_batch import ROOM
 from duelwise.receipts import Receipt
 from duelwise.stream import tickets
 from duelwise.stream.candidates import CandidateSet, check_name, read_candidates, read_features
+from duelwise.stream.catalogue import check_ids
 from duelwise.stream.choosing import Choice, Chooser
 from duelwise.stream.encoding import Encoder
 from duelwise.stream.events import Asked, Told
@@ -64,8 +65,12 @@ class Asking:
 
     def _again(self, ask: Ask, event_id: str) -> Decision:
         """The duel that was asked for before; what was named then may be offered no longer."""
-        asked = self._record.served(event_id)
-        is_known = isinstance(ask.candidates, FromCatalogue) and asked.offered is not None
+        asked, chosen = self._record.served(event_id), ask.candidates
+        self._wanted(ask.votes_wanted)
+        is_known = isinstance(chosen, FromCatalogue) and asked.offered is not None
+        if isinstance(chosen, FromCatalogue):
+            check_ids(_ids(chosen))
+            check_name("group", chosen.group)
         offered = None if is_known else self._offered(ask)
         check_repeated(asked, _digest(ask, offered), offered, event_id)
         return decision_of(asked, repeated=True)
@@ -198,9 +203,14 @@ def _digest(ask: Ask, offered: CandidateSet | None) -> str:
     """Of what was asked: the words where items were named, else the features."""
     chosen = ask.candidates
     if isinstance(chosen, FromCatalogue):
-        return digest_of("catalogue", *(chosen.ids or ()), f"group {chosen.group}")
+        return digest_of("catalogue", *_ids(chosen), f"group {chosen.group}")
     assert offered is not None
     return digest_of(offered.x, *(offered.ids or ()))
+
+
+def _ids(chosen: FromCatalogue) -> Sequence[str]:
+    """Those that are named, which may be an array."""
+    return () if chosen.ids is None else chosen.ids
 
 
 def past_features(duel: Import, settings: StreamSettings, encoder: Encoder) -> tuple[Array, Array]:

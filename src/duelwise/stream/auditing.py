@@ -9,7 +9,10 @@ import numpy as np
 
 from duelwise.answers.influence import Influence, Minority, influence, leaders_without, minority
 from duelwise.answers.raters import fit
-from duelwise.learning.weighting import ArrivalRamp
+from duelwise.learning.estimation import FullMLE
+from duelwise.learning.weighting import ArrivalRamp, AuditedRamp
+from duelwise.learning.weighting.audit import BLOCKS as AUDITED_BLOCKS
+from duelwise.learning.weighting.weights import ramp_weight
 from duelwise.storage import JSON
 from duelwise.stream.vote_table import VoteTable
 from duelwise.types import Array
@@ -82,11 +85,16 @@ def audit(
 
 def _beyond_ramp(votes: VoteTable) -> Array:
     """(n,) weights as a share of what the recipe lets a vote of that rank count, whoever gave it."""
-    ramp = votes.settings.start().parts.weigh
-    if not isinstance(ramp, ArrivalRamp):
+    parts = votes.settings.start().parts
+    ramp = parts.weigh
+    if isinstance(ramp, AuditedRamp):
+        rank, length = votes.rank, AUDITED_BLOCKS * ramp.corruption_budget
+    elif isinstance(ramp, ArrivalRamp):
+        keeps = isinstance(parts.estimate, FullMLE)  # such an estimate leaves duels of equals out
+        rank, length = (votes.dz.any(axis=1) if keeps else np.ones(len(votes))).cumsum(), ramp.length
+    else:
         return votes.weight
-    rank = np.arange(1, len(votes) + 1)
-    most = np.minimum(1.0, rank / ramp.length) ** ramp.power
+    most = np.array([ramp_weight(float(k), length, ramp.power) for k in rank.tolist()])
     return np.minimum(1.0, votes.weight / np.maximum(most, 1e-300))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -44,6 +45,7 @@ class Catalogue:
         self._row: dict[str, int] = {}  # of every item that is offered
         self._first_row: dict[str, int] = {}  # of every item that ever was, since it came last
         self._groups: dict[str, dict[str, None]] = {}  # ids in order, as a set
+        self._joined: dict[str, dict[str, int]] = {}  # by group: the row at which an id, gone or not, came
         self._ids: list[str] = []  # by row, those withdrawn or replaced among them
         self._group: list[str | None] = []
         self._content: list[JSON] = []
@@ -74,14 +76,14 @@ class Catalogue:
     def page(self, *, group: str | None, after: str | None, limit: int) -> list[Item]:
         """Some items in the order in which they came, those after `after`, be it withdrawn by now."""
         row_of = self._row.copy()  # others may withdraw them meanwhile
-        ids = list(row_of)
+        ids, came = list(row_of), self._first_row
         if group is not None:
-            ids = [id for id in list(self._members(group)) if id in row_of]
+            ids, came = [id for id in list(self._members(group)) if id in row_of], self._joined[group]
         if after in ids:
             ids = ids[ids.index(after) + 1 :]
         elif after is not None:
-            gone = self._first_row.get(after, len(self._ids))
-            ids = [id for id in ids if self._first_row[id] > gone]
+            gone = came.get(after, len(self._ids))
+            ids = [id for id in ids if came[id] > gone]
         return [self._item(row_of[id]) for id in ids[:limit]]
 
     @property
@@ -170,7 +172,8 @@ class Catalogue:
             if id not in self._row:
                 self._first_row[id] = row
             self._row[id] = row
-            if group is not None:
+            if group is not None and id not in self._groups.get(group, ()):
+                self._joined.setdefault(group, {})[id] = row
                 self._groups.setdefault(group, {})[id] = None
 
     def _drop(self, id: str) -> None:
@@ -202,5 +205,6 @@ def check_ids(ids: Sequence[str]) -> None:
     for id in ids:
         check_name("id of an item", id)
     if len(set(ids)) != len(ids):
-        twice = next(id for id in ids if list(ids).count(id) > 1)
+        times = Counter(ids)
+        twice = next(id for id in ids if times[id] > 1)
         raise InvalidInput(f"The item {twice!r} is named twice; an item can be offered once.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from duelwise.answers.influence import leverages
 from duelwise.answers.raters import Judged
 from duelwise.garbage_collection import uncollected
 from duelwise.stream import tickets
-from duelwise.stream.events import REWRITING, Asked, Recorded
+from duelwise.stream.events import NO_ROUND, REWRITING, Asked, Cut, Recorded
 from duelwise.stream.leaving_out import left_out
 from duelwise.stream.lifecycle import winner_of
 from duelwise.stream.logs import Log
@@ -37,6 +38,7 @@ class VoteTable:
     dz: Array  # (n, d) first minus second, the side before the features where the model knows sides
     outcome: Array  # (n,) 1: the first won
     weight: Array  # (n,) as the learner counted it
+    rank: IntArray  # (n,) of the duel among those served of two different candidates, from 1
     leverage: Array  # (n,) ‖Δz‖ in λI + Σ ΔzΔzᵀ/4 of the votes before: how new the question was
     x: Array  # (n, 2, dx) features of the pair
 
@@ -63,6 +65,14 @@ class VoteTable:
         return names, Judged(self.dz, self.outcome, numbers, self.left_won)
 
 
+class AskedDuel(NamedTuple):
+    """A duel as it went by in a log."""
+
+    at: float
+    duel: Asked
+    rank: int  # among those served of two different candidates, from 1
+
+
 def read_votes(
     settings: StreamSettings, log: Log, *, upto: int, held_too: bool = False, distrusted_too: bool = False
 ) -> VoteTable:
@@ -77,14 +87,19 @@ def read_votes(
 
 def table_of(settings: StreamSettings, events: Iterable[Recorded], folded: StreamState) -> VoteTable:
     """The votes that a fold learns from on its way."""
-    asked: dict[int, tuple[float, Asked]] = {}
+    asked: dict[int, AskedDuel] = {}
     votes: list[LearnedVote] = []
     folded.on_learned = votes.extend
 
     def noting_asks() -> Iterator[Recorded]:
+        rank = 0
         for recorded in events:
-            if isinstance(recorded.event, Asked):
-                asked[recorded.event.round] = (recorded.at, recorded.event)
+            event = recorded.event
+            if isinstance(event, Asked):
+                rank += int(event.arms[0] != event.arms[1])
+                asked[event.round] = AskedDuel(recorded.at, event, rank)
+            elif isinstance(event, Cut) and event.round != NO_ROUND:
+                rank += 1  # it was served, whatever it was
             yield recorded
 
     with uncollected():
@@ -92,25 +107,24 @@ def table_of(settings: StreamSettings, events: Iterable[Recorded], folded: Strea
         return _columns(settings, votes, [asked[vote.round] for vote in votes])
 
 
-def _columns(
-    settings: StreamSettings, votes: Sequence[LearnedVote], asked: Sequence[tuple[float, Asked]]
-) -> VoteTable:
+def _columns(settings: StreamSettings, votes: Sequence[LearnedVote], asked: Sequence[AskedDuel]) -> VoteTable:
     dz = np.array([vote.dz for vote in votes]).reshape(-1, settings.model_dim)
     at = np.array([vote.at for vote in votes])
-    ids = [duel.ids or (None, None) for _, duel in asked]
+    ids = [one.duel.ids or (None, None) for one in asked]
     return VoteTable(
         settings=settings,
         round=np.array([vote.round for vote in votes], dtype=np.int64),
-        ticket=[tickets.write(duel.round, duel.tag) for _, duel in asked],
+        ticket=[tickets.write(one.duel.round, one.duel.tag) for one in asked],
         at=at,
-        delay=at - np.array([moment for moment, _ in asked]),
+        delay=at - np.array([one.at for one in asked]),
         first=[pair[0] for pair in ids],
         second=[pair[1] for pair in ids],
-        swapped=np.array([duel.swapped for _, duel in asked], dtype=np.bool_),
+        swapped=np.array([one.duel.swapped for one in asked], dtype=np.bool_),
         source=[vote.source for vote in votes],
         dz=dz,
         outcome=np.array([vote.outcome for vote in votes]),
         weight=np.array([vote.weight for vote in votes]),
+        rank=np.array([one.rank for one in asked], dtype=np.int64),
         leverage=leverages(dz),
-        x=np.array([duel.x for _, duel in asked]).reshape(-1, 2, settings.context_dim),
+        x=np.array([one.duel.x for one in asked]).reshape(-1, 2, settings.context_dim),
     )
