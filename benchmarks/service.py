@@ -47,10 +47,12 @@ from benchmarks.timing import write_between_marks
 SCRIPT = ROOT / "benchmarks" / "load" / "duels.lua"
 CONNECTIONS = 32
 TWICE = 2 * CONNECTIONS  # as many for each of two processes
+MANY = 8 * CONNECTIONS  # nobody waits for them: what is left idle is not for lack of requests
 EIGHT = 8
 EIGHT_STREAMS = {  # connections, and whether each of them keeps to one stream
     "eight streams": (CONNECTIONS, False),
     f"eight streams, {TWICE} connections": (TWICE, False),
+    f"eight streams, {MANY} connections": (MANY, False),
     "eight streams, each connection keeps to one": (CONNECTIONS, True),
 }
 BARE = "bare endpoint, same server and framework"
