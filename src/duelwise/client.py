@@ -400,7 +400,8 @@ def _parts(
     size = 0
     for number, one in enumerate(records):
         try:
-            length = len(json.dumps(dict(one), ensure_ascii=False, allow_nan=False).encode())
+            json.dumps(dict(one), ensure_ascii=False).encode()  # refuses half a letter
+            length = len(json.dumps(dict(one), allow_nan=False))  # as the httpx that escapes letters sends it
         except (TypeError, ValueError) as error:
             raise errors.InvalidInput(f"{kind} {number} is no JSON: {error}. Nothing was sent.") from error
         if not parts or len(parts[-1][1]) == most or size + length > BYTES_AT_ONCE:

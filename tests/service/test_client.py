@@ -207,6 +207,21 @@ def test_what_goes_in_parts_is_looked_at_whole_before_the_first() -> None:
         meals.import_duels([*duels, {"left": [0.0], "right": [1.0], "winner": "left"}])
 
 
+def test_a_part_fits_whether_or_not_letters_are_escaped() -> None:
+    """httpx escapes them before 0.28."""
+    sizes = list[int]()
+
+    def put(request: httpx.Request) -> httpx.Response:
+        sent = json.loads(request.content)
+        sizes.append(max(len(request.content), len(json.dumps(sent))))
+        return httpx.Response(200, json={"added": len(sent["items"]), "changed": 0, "same": 0})
+
+    items: list[Any] = [{"id": f"dish {i}", "features": [1.0], "content": "漢" * 1400} for i in range(400)]
+    remote(put, []).stream("meals").put_items(items)
+    assert len(sizes) > 1
+    assert max(sizes) < 1_000_000
+
+
 @pytest.mark.parametrize("value", [float("nan"), {1, 2}, "\ud800"])
 def test_what_is_no_json_is_named_before_the_first_part_is_sent(value: Any) -> None:
     meals = remote(lambda _: pytest.fail("a request was sent"), []).stream("meals")

@@ -9,7 +9,10 @@ import httpx
 import pytest
 from starlette.types import Message
 
+from duelwise.errors import Folding
 from duelwise.storage import Store
+from duelwise.stream import DecisionStream
+from duelwise.stream.registry import StreamRegistry
 from duelwise.stream_fields import setting_fields
 from in_process import MEALS, InProcess, candidates
 
@@ -47,6 +50,23 @@ def test_streams_are_listed_with_their_counts(http: httpx.Client, meals: str) ->
     assert listed[0]["counts"]["asked"] == listed[0]["pending"] == 1
     assert listed[0]["oldest_pending_seconds"] >= 0
     assert listed[1]["pending"] == 0
+
+
+def test_a_stream_made_of_a_long_log_is_answered_when_it_is_folded(
+    http: httpx.Client, meals: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """503 would say that nothing was done, and a client would send it again."""
+    folding, opened = [True, True], StreamRegistry.stream
+
+    def still_folding(registry: StreamRegistry, name: str) -> DecisionStream:
+        if name == "other" and folding:
+            folding.pop()
+            raise Folding("The log of stream 'other' is being folded.", done=0.5)
+        return opened(registry, name)
+
+    monkeypatch.setattr(StreamRegistry, "stream", still_folding)
+    made = http.post(f"{meals}/derive", json={**MEALS, "name": "other"})
+    assert (made.status_code, made.json()["name"], folding) == (201, "other", [])
 
 
 def test_a_report_names_the_features(http: httpx.Client, meals: str) -> None:

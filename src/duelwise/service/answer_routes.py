@@ -20,6 +20,7 @@ from duelwise.service.stream_routes import LOOK, WRITE
 from duelwise.stream.answering import Ranking
 from duelwise.stream.auditing import Audit
 from duelwise.stream.candidates import Candidates
+from duelwise.stream.catalogue import Item
 from duelwise.stream.gold import Gold
 from duelwise.stream.items import LONGEST_CONTENT
 from duelwise.stream.operations import FromCatalogue
@@ -118,10 +119,13 @@ class AnswerRoutes:
         query = query_of(call, ("group", "after", "limit"))
         limit = _limit(query.get("limit"))
         queue = await self._service.streams.queue(call.name)
-        catalogue = await self._service.streams.run(lambda: queue.stream.catalogue)
-        page = await self._service.streams.run(
-            lambda: catalogue.page(group=query.get("group"), after=query.get("after"), limit=limit)
-        )
+
+        def looked() -> tuple[list[Item], int]:
+            catalogue = queue.stream.catalogue
+            page = catalogue.page(group=query.get("group"), after=query.get("after"), limit=limit)
+            return page, len(catalogue)
+
+        page, total = await self._service.streams.run(looked)
         items = [
             schemas.ItemAnswer(
                 item.id, item.x.tolist(), item.group, None if item.y is None else item.y.tolist(),
@@ -129,7 +133,7 @@ class AnswerRoutes:
             )
             for item in page
         ]  # fmt: skip
-        return json_reply(schemas.ItemsAnswer(items, len(catalogue)))
+        return json_reply(schemas.ItemsAnswer(items, total))
 
     async def withdraw(self, call: Call) -> Reply:
         """Offer items no longer; past duels stay."""

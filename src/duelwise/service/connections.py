@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
 import math
 import re
 import resource
+import socket
+import termios
+from struct import Struct
 from typing import Any, cast
 
 import httptools
@@ -22,6 +27,7 @@ LONGEST_HEADERS = 65_536  # bytes
 SPARE_FILES = 128  # descriptors that connections leave to the database, logs and links
 MOST_FILES = 16_384
 MOVED_AFTER = 16  # requests in a row that another process has answered
+_COUNT = Struct("i")
 _PLAIN = re.compile(rb"/[A-Za-z0-9._~/?&=+,:@-]*")  # an address that stands for itself
 
 
@@ -34,6 +40,18 @@ def most_connections() -> int:
         soft = wanted
     files = MOST_FILES if soft == resource.RLIM_INFINITY else min(soft, MOST_FILES)
     return max(files - SPARE_FILES, files // 2)
+
+
+def held_by_the_system(connection: socket.socket | None) -> int:
+    """Bytes that were written and that the other side has not got yet; 0 where the system does not tell.
+
+    It holds some megabytes and takes more only when a good part of them has gone. Of a client that reads
+    slowly nothing else would show for a minute that it does read.
+    """
+    if connection is not None:
+        with contextlib.suppress(OSError, ValueError):  # a closed one has no number
+            return _COUNT.unpack(fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(_COUNT.size)))[0]
+    return 0
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -55,7 +73,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._is_between = True  # whether the parser waits for the first byte of a request
         self._elsewhere: int | None = None  # the other process that has answered the last requests
         self._alike = 0  # how many of them
-        self._running: Any = None  # the exchange that the application is at; `cycle` is the last one read
+        self._running: Any = None  # the request that is being answered; `cycle` is the last one read
         self._untaken = 0  # bytes of answers that the client had not read when we last looked,
         self._taken_until = 0.0  # and when it must have read some
 
@@ -92,15 +110,16 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def eof_received(self) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The client sends no more. What it has asked is answered before the connection ends."""
-        cycle = self.cycle
-        is_idle = cycle is None or cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison]
-        if is_idle or cycle.more_body or self._direct is not None:
+        if self._direct is not None or not self._has_unanswered():
             return False
         self._end_after_answers()
         return True
 
     def _end_after_answers(self) -> None:
-        """What was asked is answered; there is no further request."""
+        """What was asked is answered; there is no further request, and half of one is not begun."""
+        if self.cycle.more_body and self.pipeline:
+            self.pipeline.popleft()
+            self.cycle = self.pipeline[0][0] if self.pipeline else self._running
         self.cycle.keep_alive, self.deadline = False, None
 
     def _parse(self, data: bytes) -> None:
@@ -242,11 +261,13 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _go(self, direct: FastRequest) -> None:
         """A request that was read to its end goes the short way, or else the long one."""
+        self._running = direct
         if not direct.begin():
             direct.give_back()
             self._start(self.url, b"POST", direct.body)
 
     def on_response_complete(self) -> None:
+        self._running = None
         self._expect_request()
         if self.pipeline or self.transport.is_closing():
             super().on_response_complete()
@@ -303,6 +324,8 @@ class GuardedProtocol(HttpToolsProtocol):
     def _taking(self) -> float | None:
         """Until when some of an answer must be read; None: all of it is. An idle time begins after that."""
         now, untaken = self.loop.time(), self.transport.get_write_buffer_size()
+        if untaken:
+            untaken += held_by_the_system(self.transport.get_extra_info("socket"))
         if untaken != self._untaken:
             self._untaken, self._taken_until = untaken, now + TAKING_SECONDS
             if self.deadline is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from itertools import islice
 
@@ -10,8 +11,9 @@ from msgspec.json import Decoder
 from msgspec.structs import asdict
 from starlette.responses import Response, StreamingResponse
 
-from duelwise.errors import Forbidden, InvalidInput, TooLarge
+from duelwise.errors import Folding, Forbidden, InvalidInput, TooLarge
 from duelwise.service import schemas
+from duelwise.service.group_writer import StreamQueue
 from duelwise.service.problems import Reply
 from duelwise.service.routes import Call, Endpoint, json_reply, query_of
 from duelwise.service.service import Service, stream_answer
@@ -28,6 +30,7 @@ EXPIRE_BODY = Decoder(schemas.ExpireBody)
 RETRACT_SOURCE_BODY = Decoder(schemas.RetractSourceBody)
 
 LINES_AT_ONCE = 256
+LOOK_AGAIN_SECONDS = 0.2  # whether a log has been folded
 
 LOOK = (401, 403, 404, 503)  # how a request that reads a stream may be refused
 WRITE = (*LOOK, 413, 422)  # and one with a body
@@ -140,8 +143,16 @@ class StreamRoutes:
             derive_columns(streams.store, body.name, exported, kept, settings_in(body))
 
         await streams.run(made)
-        queue = await streams.queue(body.name)
+        queue = await self._folded(body.name)
         return json_reply(await streams.run(lambda: stream_answer(queue)), 201)
+
+    async def _folded(self, name: str) -> StreamQueue:
+        """A stream that has just been made of a log: 503 would say that it was not."""
+        while True:
+            try:
+                return await self._service.streams.queue(name)
+            except Folding:
+                await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
 
 def _chunks(lines: Iterator[str]) -> Iterator[str]:
