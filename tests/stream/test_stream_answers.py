@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from duelwise.errors import Conflict, InvalidInput, UnknownItem, UnknownName
+from duelwise.errors import Conflict, DuelwiseError, InvalidInput, UnknownItem, UnknownName
 from duelwise.storage import open_store
 from duelwise.stream import DecisionStream, FromCatalogue, StreamSettings
 from duelwise.stream.gold import read_gold
 from duelwise.stream.importing import import_duels
 from duelwise.stream.items import CHUNK
+from duelwise.stream.operations import Ask, Decision, Import
 from duelwise.stream.transfer import backup, read_backup, restore
 
 NAMES = ("price", "stars")
@@ -158,6 +159,19 @@ def test_what_an_ask_names_is_checked_when_it_comes_again(stream: DecisionStream
         stream.ask(FromCatalogue(group="\ud800"), event_id="one")
     with pytest.raises(InvalidInput, match="votes_wanted is -3"):
         stream.ask(FromCatalogue(ids=("item 3", "item 6")), event_id="one", votes_wanted=-3)
+
+
+@pytest.mark.parametrize("name", [5, ["a"], b"x"])
+def test_a_name_that_is_no_text_is_refused_and_stops_nobody_else(stream: DecisionStream, name: Any) -> None:
+    x, fine = np.eye(2), Ask(np.eye(2))
+    wrong: list[Any] = [
+        Ask(x, event_id=name), Import(x[0], x[1], "left", event_id=name), Ask(FromCatalogue(group=name)),
+        Ask(FromCatalogue(ids=name)),
+    ]  # fmt: skip
+    for one in wrong:
+        answers = stream.commit([fine, one, fine])
+        assert [isinstance(answer, Decision) for answer in answers] == [True, False, True]
+        assert isinstance(answers[1], DuelwiseError)
 
 
 def test_values_that_are_known_are_observed_by_serving(tmp_path: Path) -> None:

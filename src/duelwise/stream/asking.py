@@ -56,6 +56,7 @@ class Asking:
 
     def ask(self, ask: Ask) -> Decision:
         """Choose a pair and record it; an event_id that was heard before gets the same duel."""
+        check_name("event_id", ask.event_id)
         if ask.event_id in self._record.named:
             return self._again(ask, ask.event_id)
         request = self._read(ask)

@@ -42,13 +42,13 @@ class CandidateSet(NamedTuple):
 Candidates = Array | Sequence[Mapping[str, object]] | Sequence[Sequence[float]] | CandidateSet
 
 
-def is_name(text: str) -> bool:
+def is_name(text: object) -> bool:
     """Whether this can name a stream, a candidate, a request or a source, in any database and URL."""
-    return 0 < len(text) <= LONGEST_NAME and text.isascii() and text.isprintable()
+    return isinstance(text, str) and 0 < len(text) <= LONGEST_NAME and text.isascii() and text.isprintable()
 
 
 def check_name(what: str, name: str | None) -> None:
-    if name is not None and not (isinstance(name, str) and is_name(name)):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if name is not None and not is_name(name):
         raise InvalidInput(f"The {what} is {name!r:.80}; expected {_NAME_RULE}.")
 
 

@@ -100,6 +100,7 @@ class Catalogue:
             check_ids(ids)
             offered = self.some(ids)
         else:
+            check_name("group", group)
             offered = self.whole() if group is None else self.group(group)
         if len(offered.ids) < 2:
             raise InvalidInput(
@@ -202,6 +203,8 @@ class Catalogue:
 
 def check_ids(ids: Sequence[str]) -> None:
     """Names, each once."""
+    if isinstance(ids, str) or not isinstance(ids, Sequence | np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"The ids of items are {ids!r:.80}; expected a list of names.")
     for id in ids:
         check_name("id of an item", id)
     if len(set(ids)) != len(ids):
