@@ -16,7 +16,7 @@ from duelwise.errors import InvalidInput
 from duelwise.lab.paper.conduct import conduct
 from duelwise.lab.paper.figures import FIGURES
 from duelwise.lab.paper.protocols import FairProtocol, PaperProtocol, Protocol
-from duelwise.lab.paper.records import Entry, Session, StudyRecord, path_of
+from duelwise.lab.paper.records import Entry, Session, StudyRecord, path_of, write_record
 from duelwise.lab.paper.study import Study
 from duelwise.lab.report import html
 from duelwise.lab.report.html import heading, page, write_report
@@ -237,12 +237,31 @@ def test_the_heading_says_what_there_is(records: list[StudyRecord], title: str) 
 def test_titles_in_any_alphabet_are_studies_of_their_own() -> None:
     names = [
         record("own", title=title).name
-        for title in ("Cold soup!", "Κρύα σούπα", "राम", "रोम", "👍", "👎", "学" * 300, "學" * 300)
-    ]
+        for title in (
+            "cold-soup", "Κρύα σούπα", "राम", "रोम", "👍", "👎", "学" * 300, "學" * 300, "cold soup",
+            "Cold soup!", "delay < 5", "delay > 5",
+        )
+    ]  # fmt: skip
     assert names[0] == "own-cold-soup"
     assert names[1].startswith("own-κρύα-σούπα-")
     assert len(set(names)) == len(names)
     assert max(len(path_of(Path(), name).name.encode()) for name in names) < 230
+
+
+def test_a_record_takes_the_place_of_one_that_an_earlier_version_named(tmp_path: Path) -> None:
+    session = Session(
+        started="today", seconds=1.0, simulated=1.0, computed=1, reused=0, workers="1 local", machine="m"
+    )
+    mine, other = (replace(record("own", "own", title=title), sessions=(session,)) for title in "AB")
+    for one, earlier in ((mine, "own-gr-e"), (other, "own-b-b")):
+        path_of(tmp_path, earlier).parent.mkdir(exist_ok=True)
+        write_record(tmp_path, one)
+        path_of(tmp_path, one.name).rename(path_of(tmp_path, earlier))
+    path_of(tmp_path, "own-damaged").write_text("{")
+    joined = write_record(tmp_path, mine)
+    assert joined.sessions == (session, session)
+    left = {path.stem for path in (tmp_path / "studies").iterdir()}
+    assert left == {mine.name, "own-b-b", "own-damaged"}
 
 
 def test_times_are_told_in_minutes() -> None:

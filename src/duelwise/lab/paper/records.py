@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import re
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -83,7 +84,8 @@ class StudyRecord(StudySettings):
         """The file's name without its ending; an experiment of one's own goes by its title."""
         if self.protocol == OWN:
             letters = re.sub(r"[\W_]+", "-", self.title.lower()).strip("-")  # of any alphabet
-            if not self.title.isascii() or len(letters) > LONGEST:  # what is left may be another's too
+            if letters != self.title or not self.title.isascii() or len(letters) > LONGEST:
+                # What is left may be another title's too.
                 digest = hashlib.sha256(self.title.encode()).hexdigest()
                 letters = f"{letters[:LONGEST]}-{digest[:8]}".strip("-")
             return f"{OWN}-{letters or 'experiment'}"
@@ -115,11 +117,27 @@ def path_of(folder: Path, name: str) -> Path:
 
 
 def write_record(folder: Path, record: StudyRecord) -> StudyRecord:
-    """Keep a record, joined to an earlier one of the same study and code."""
-    path = path_of(folder, record.name)
-    joined = record.after(read_record(path)) if path.exists() else record
+    """Keep a record, joined to an earlier one of the same study and code, whose place it takes."""
+    path, joined = path_of(folder, record.name), record
+    earlier = _earlier(path, record)
+    for _, one in earlier:
+        joined = joined.after(one)
     write_text(path, json.dumps(asdict(joined), indent=1, ensure_ascii=False))
+    for other, _ in earlier:
+        if other != path:
+            other.unlink(missing_ok=True)
     return joined
+
+
+def _earlier(path: Path, record: StudyRecord) -> list[tuple[Path, StudyRecord]]:
+    """Records of the same study. Earlier versions gave those of a user's own experiments other names."""
+    found = [(path, read_record(path))] if path.exists() else []
+    others = sorted(path.parent.glob(f"{OWN}-*.json")) if record.protocol == OWN else []
+    for other in others:
+        if other != path:
+            with suppress(OSError, ValueError, LookupError, InvalidInput):  # a report says what is wrong
+                found.append((other, read_record(other)))
+    return [(at, one) for at, one in found if one.name == record.name]
 
 
 def read_record(path: Path) -> StudyRecord:

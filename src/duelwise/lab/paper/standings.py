@@ -39,7 +39,7 @@ class Standing:
         """As plain values: regrets of the runs, their mean and deviation, the mean curve."""
         return {
             "final_regret_mean": float(self.final.mean()),
-            "final_regret_sd": float(self.final.std(ddof=1)) if len(self.final) > 1 else 0.0,
+            "final_regret_sd": float(self.final.std(ddof=1)) if len(self.final) > 1 else None,
             "final_regret": self.final.tolist(),
             "regret_curve_mean": self.trajectory.cumulative.mean(axis=0).tolist(),
             "self_duels": float(self.trajectory.self_duels.mean()),
