@@ -37,6 +37,8 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         write(partial)
         with partial.open("rb") as file:
             os.fsync(file.fileno())
+        with suppress(FileNotFoundError):  # who may read what was there may read this, and nobody else
+            shutil.copymode(path, partial)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

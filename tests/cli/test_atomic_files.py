@@ -58,3 +58,11 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     write_text(link, "after")
     assert link.is_symlink()
     assert place.read_text() == "after"
+
+
+def test_who_may_read_a_file_stays_as_it_was(tmp_path: Path) -> None:
+    place = tmp_path / "votes.csv"
+    place.touch()
+    place.chmod(0o640)
+    write_text(place, "after")
+    assert place.stat().st_mode & 0o777 == 0o640

@@ -56,10 +56,10 @@ def test_the_page_of_commands_is_made_of_their_help() -> None:
     assert page == commands_page.page(), "python -m tools.commands_page writes it anew"
 
 
-def test_every_command_has_a_room() -> None:
+def test_every_command_has_a_panel() -> None:
     root = get_command(app)
-    rooms = {name: command.rich_help_panel for name, command in vars(root)["commands"].items()}
-    missing = [name for name, room in rooms.items() if room not in (RESEARCH, STREAMS, SERVICE)]
+    panels = {name: command.rich_help_panel for name, command in vars(root)["commands"].items()}
+    missing = [name for name, panel in panels.items() if panel not in (RESEARCH, STREAMS, SERVICE)]
     assert missing == [], "name their modules in cli/app.py"
 
 

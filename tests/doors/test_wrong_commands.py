@@ -100,6 +100,7 @@ COMMANDS: list[tuple[str, str, str]] = [
     ("advise --norm-bound nan", "norm_bound is nan", "finite"),
     ("advise --norm-bound 1000", "curvature is 0", "norm_bound"),
     ("advise --feature-bound -1", "feature_bound is -1", "at least 0"),
+    ("advise --store sqlite:///any.db", "--store is given", "--stream"),
     ("advise --stream meals --dim 5", "--dim is 5", "--lies"),
     ("bounds --dim 0", "dim is 0", "at least 1"),
     ("bounds --lies nan", "nan", "finite"),

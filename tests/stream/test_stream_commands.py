@@ -10,7 +10,7 @@ from numpy.random import Generator
 from typer.testing import CliRunner, Result
 
 from duelwise.cli import app
-from duelwise.errors import DuelwiseError, InvalidInput, UnknownName
+from duelwise.errors import DuelwiseError, InvalidInput, UnknownItem, UnknownName
 from duelwise.storage import open_store
 from duelwise.stream import DecisionStream, StreamSettings, setting_fields
 
@@ -133,3 +133,16 @@ def test_json_is_all_that_is_printed(url: str, tickets: list[str], tmp_path: Pat
     (tmp_path / "new.csv").write_text("id,price,stars,way\nsoup,1,2,3\nrice,3,4,5\n")
     loaded = run("items", "meals", "--load", str(tmp_path / "new.csv"), "--withdraw", "rice", "--json")
     assert json.loads(loaded.stdout) == {"added": 2, "changed": 0, "same": 0, "withdrawn": 1}
+
+
+def test_a_withdrawal_that_is_refused_says_what_was_loaded(
+    url: str, tickets: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "new.csv").write_text("id,price,stars,way\nsoup,1,2,3\nrice,3,4,5\n")
+    words = ["items", "meals", "--load", str(tmp_path / "new.csv"), "--withdraw"]
+    with pytest.raises(InvalidInput, match="id of an item"):
+        run(*words, "caf\u00e9")
+    assert "0 items in all" in run("items", "meals").output
+    with pytest.raises(UnknownItem, match=r"no item 'stew'.*The items of .*new.csv were loaded"):
+        run(*words, "stew")
+    assert "2 items in all" in run("items", "meals").output

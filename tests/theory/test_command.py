@@ -82,6 +82,7 @@ def test_advice_and_bounds() -> None:
     assert "α (clip)" in told
     assert "one more lie" in told
     assert "RCDP-UCB" in call("bounds", "--dim", "5")
+    assert "take a smaller M or L" in call("advise", "--curvature", "0.2", "--norm-bound", "1e308")
 
 
 def test_the_page_names_only_claims_that_exist_and_all_of_them() -> None:

@@ -40,10 +40,16 @@ def advise(
     store: StoreOption = DEFAULT_STORE,
 ) -> None:  # fmt: skip
     """Say which α and c follow from your budgets, what regret to expect and which assumption does not fit."""
+    given = given_options(context)
     if stream is not None:
-        _refuse_beside_a_stream(given_options(context))
+        _refuse_beside_a_stream(given)
         sizes, feature_bound = _of_stream(stream, store, lies=lies, norm_bound=norm_bound)
     else:
+        if "store" in given:
+            raise InvalidInput(
+                "--store is given, but no stream of it is named. Expected --stream with it: add it, or "
+                "leave out --store."
+            )
         sizes = Sizes(
             context_dim=dim, post_dim=post_dim, horizon=rounds, corruption_budget=lies,
             delay_budget=delay_budget, mean_delay=mean_delay, norm_bound=norm_bound,

@@ -17,9 +17,10 @@ from duelwise.cli.log_argument import LogArgument, lived
 from duelwise.cli.outputs import HtmlOption, check_outputs, table_of
 from duelwise.cli.places import existing
 from duelwise.cli.serve import DEFAULT_STORE, StoreOption, StreamArgument, opened
-from duelwise.errors import InvalidInput
+from duelwise.errors import InvalidInput, UnknownItem
 
 if TYPE_CHECKING:
+    from duelwise.stream import DecisionStream
     from duelwise.stream.items import Put
     from duelwise.stream.operations import FromCatalogue
 
@@ -156,10 +157,8 @@ def items(
     if load is not None or withdraw:
         _refuse_beside_editing(given_options(context))
     with opened(store) as at, DecisionStream.open(at, stream) as target:
-        put = None if load is None else target.put_items(existing(load))
-        withdrawn = target.withdraw_items(withdraw) if withdraw else None
-        if put is not None or withdrawn is not None:
-            _tell_edited(put, withdrawn, as_json=as_json)
+        if load is not None or withdraw:
+            _edit(target, load, withdraw or (), as_json=as_json)
             return
         page = target.catalogue.page(group=group, after=None, limit=limit)
         names = target.settings.context_names
@@ -170,6 +169,20 @@ def items(
         return
     _print_table(("id", "group", *names), [[one.id, one.group, *one.x.tolist()] for one in page])
     typer.echo(f"{total} items in all.")
+
+
+def _edit(target: DecisionStream, load: Path | None, withdraw: Sequence[str], *, as_json: bool) -> None:
+    from duelwise.stream.catalogue import check_ids
+
+    check_ids(withdraw)  # before anything is loaded
+    put = None if load is None else target.put_items(existing(load))
+    try:
+        withdrawn = target.withdraw_items(withdraw) if withdraw else None
+    except UnknownItem as error:
+        if put is not None:
+            raise UnknownItem(f"{error} The items of {load} were loaded.") from error
+        raise
+    _tell_edited(put, withdrawn, as_json=as_json)
 
 
 def _refuse_beside_editing(given: dict[str, object]) -> None:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from duelwise.cli.app import app
 from duelwise.cli.interrupting import interruptible
-from duelwise.cli.outputs import HtmlOption, JsonOption, check_outputs, console, write_json
+from duelwise.cli.outputs import HtmlOption, JsonOption, check_outputs, check_writable, console, write_json
 from duelwise.errors import require
 from duelwise.theory.claim import Finding
 from duelwise.theory.claims import CLAIMS, claims_named
@@ -41,6 +41,7 @@ def theory(
         from duelwise.theory.page import parts_of
 
         parts_of(page)  # refuses one without the markers
+        check_writable(page.resolve().parent)
     with interruptible("Nothing was written."):
         findings = _examined(claim, seed)
     out = console(quiet=False, json=json_file)

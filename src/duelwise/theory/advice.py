@@ -49,7 +49,8 @@ def broken_assumptions(sizes: Sizes, *, feature_bound: float = 1.0) -> tuple[str
     tests = {
         f"‖Δz‖ ≤ 1 fails: features differ by up to {feature_bound:.3g}. Divide all features by that; "
         "in a stream, declare ranges so many times as wide.": (feature_bound > 1.0),
-        f"ġ ≥ κ fails: κ is {sizes.curvature:.3g}, but ġ(ML) = {slope:.3g}. Take κ = {slope:.3g}.": (
+        f"ġ ≥ κ fails: κ is {sizes.curvature:.3g}, but ġ(ML) = {slope:.3g}. "
+        + (f"Take κ = {slope:.3g}." if slope > 0.0 else "No κ is above 0 there: take a smaller M or L."): (
             sizes.curvature > slope * (1.0 + 1e-9)
         ),
         "Exactly one delay regime is assumed, and both Λ and μ are given. The larger of √Λ and μ is used.": (
