@@ -15,6 +15,15 @@ def test_the_command_and_the_package_say_the_version() -> None:
     assert duelwise.__version__ == version("duelwise")
 
 
+def test_the_package_is_the_command() -> None:
+    command = [sys.executable, "-m", "duelwise"]
+    told = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True).stdout
+    assert told == f"duelwise {version('duelwise')}\n"
+    refused = subprocess.run([*command, "rum"], capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "Did you mean 'run'? You typed: duelwise rum. `duelwise --help`" in refused.stderr
+
+
 def test_every_public_name_is_there_and_no_other() -> None:
     assert {*duelwise.__all__} <= {*dir(duelwise)}
     assert all(getattr(duelwise, name) is not None for name in duelwise.__all__)

@@ -56,7 +56,7 @@ def main() -> None:
     _escape_what_cannot_be_shown()
     try:
         # Not `standalone`: a wrong word then comes here too, and is told as all else is.
-        code = app(standalone_mode=False)
+        code = app(prog_name="duelwise", standalone_mode=False)
     except typer.Abort:
         sys.exit(STOPPED)
     except UsageError as error:
@@ -103,8 +103,9 @@ def _misused(error: typer.BadParameter) -> NoReturn:
         error.show()
         sys.exit(2)
     path = error.ctx.command_path if error.ctx is not None else "duelwise"
-    said = f"{error.format_message().rstrip('.')}. You typed: {' '.join(['duelwise', *sys.argv[1:]])}. "
-    _refuse("Usage", f"{said}`{path} --help` lists what is expected.")
+    what = error.format_message().rstrip(".")
+    said = f"{what}{'' if what.endswith('?') else '.'} You typed: {' '.join(['duelwise', *sys.argv[1:]])}."
+    _refuse("Usage", f"{said} `{path} --help` lists what is expected.")
 
 
 def _told(error: OSError) -> str:
