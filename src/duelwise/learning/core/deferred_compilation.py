@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numba.core.registry import CPUDispatcher
 
 from duelwise.learning.core.interpreted import NoText, functions_in, text_of
 from duelwise.learning.core.kernel_compiler import Kernel
@@ -34,7 +34,6 @@ A_FUNCTION = 0.1  # seconds that a function takes to compile, about
 SMALL_STATE, SMALL_INPUT = 100_000, 1_000
 """Up to so many numbers, in the largest array of a state and in all arrays beside it, Python is quick."""
 
-_call = CPUDispatcher.__call__
 _patience: ContextVar[float | None] = ContextVar("patience", default=None)
 
 
@@ -57,17 +56,25 @@ class DeferredKernel(Kernel):
         self._read_for: dict[int, float] = {}  # seconds
         self._pays_after: float | None = None  # seconds; until the kernel is first met
 
-    def __call__(self, *args: Any) -> Any:
+    def _compile_for_args(self, *args: Any, **named: Any) -> Any:
+        """What serves these arguments, for which nothing is compiled yet: numba calls it with them.
+
+        What is compiled numba calls without a look at this.
+        """
         kind = id(getattr(args[0], "_numba_type_", None))
         if len(args) > 1:
             kind ^= id(getattr(args[1], "_numba_type_", None)) << 1
-        if kind in self._worth_compiling:
-            return _call(self, *args)
-        if self._is_worth_reading(kind, args):
-            with suppress(NoText):
-                return self._read(kind, args)
+        if kind not in self._worth_compiling and self._is_worth_reading(kind, args):
+            return partial(self._read_or_compile, kind)
         self._worth_compiling.add(kind)
-        return _call(self, *args)
+        return super()._compile_for_args(*args, **named)
+
+    def _read_or_compile(self, kind: int, *args: Any) -> Any:
+        try:
+            return self._read(kind, args)
+        except NoText:
+            self._worth_compiling.add(kind)
+            return self(*args)
 
     def compile(self, sig: Any) -> Any:
         """The first type of state pays for all that the kernel calls; later ones cost less, and wait less."""
