@@ -285,6 +285,13 @@ class TestPatient:
             kernel(np.zeros(2), 1.0)
         assert kernel.overloads
 
+    def test_what_is_compiled_is_called_without_a_look(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        kernel, values = self.made(monkeypatch, lambda: None), np.zeros(2)
+        with patience(0.0):
+            kernel(values, 1.0)
+        monkeypatch.setattr(DeferredKernel, "_compile_for_args", lambda *_: pytest.fail("there was a look"))
+        assert kernel(values, 1.0) == 2.0
+
     def test_one_of_few_functions_is_read_less(self, monkeypatch: pytest.MonkeyPatch) -> None:
         kernel = self.made(monkeypatch, lambda: time.sleep(deferred_compilation.A_FUNCTION / 2))
         kernel(np.zeros(2), 1.0)
