@@ -78,9 +78,9 @@ def products(count: int, steps: int) -> None:
 
 
 @compiled
-def moves(inverse: Array, z: Array, dz: Array, times: int) -> int:
+def moves(matrix: Array, inverse: Array, z: Array, dz: Array, times: int) -> int:
     """A challenger and three rank-one moves a round."""
-    matrix, other = np.linalg.inv(inverse).astype(np.float64), inverse.copy()
+    other = inverse.copy()
     total = 0
     for _ in range(times):
         total += second_arm(z, dz, inverse, 0, 1.0, True)

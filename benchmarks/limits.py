@@ -178,8 +178,8 @@ def _spline() -> list[Limit]:
     learner = _played("abs", "spline", runs=RUNS)
     model = learner.post_serving
     assert isinstance(model, KernelModel)
-    inverse, coefficients = model.state.inverse[0].copy(), model.state.coefficients[0].copy()
-    width, dim = len(inverse), learner.context_dim
+    inverse, coefficients = model.state.inverse[0, 0], model.state.coefficients[0]
+    width, dim = len(coefficients), learner.context_dim
     knots = width // dim
     place = np.arange(dim) * knots + knots // 2
     position = np.repeat(np.stack([place, place + 1], axis=1).reshape(1, -1), 2, axis=0)
@@ -248,7 +248,7 @@ def _one_pass() -> Limit:
     rounds = 100_000
     return _limit(
         "linear, one pass: a round", "its challenger and the moves of V, W and H",
-        [lambda: moves(np.eye(10), np.ones((10, 10)), 0.01 * np.ones(10), rounds)],
+        [lambda: moves(np.eye(10), np.eye(10), np.ones((10, 10)), 0.01 * np.ones(10), rounds)],
         lambda: ours(runs=1, horizon=rounds, estimate="one-pass"), per=rounds,
     )  # fmt: skip
 

@@ -8,6 +8,8 @@ import pytest
 from benchmarks.limits import Limit, write_limits
 from benchmarks.timing import compare, write_between_marks
 
+from benchmarks import limits
+
 PAGE = "# Page\n\n<!-- bench -->\nold\n<!-- end of bench -->\n\n<!-- limits -->\n<!-- end of limits -->\n"
 
 
@@ -37,3 +39,13 @@ def test_a_ratio_is_theirs_over_ours_and_the_work_is_loaded_before_it_is_timed()
     )
     assert calls == ["ours"] + ["ours", "theirs"] * 3
     assert row.low <= row.ratio <= row.high
+
+
+@pytest.mark.long
+def test_every_floor_is_part_of_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All lines, on little work: what is timed takes what the learners hold."""
+    monkeypatch.setattr(limits, "HORIZON", 30)
+    monkeypatch.setattr(limits, "RUNS", 2)
+    found = limits.limits()
+    assert len({line.work for line in found}) == len(found) > 8
+    assert all(seconds > 0.0 for line in found for seconds in (*line.alone, *line.taken))

@@ -14,7 +14,7 @@ import pytest
 from duelwise.answers import foresight
 from duelwise.errors import StorageFailure
 from duelwise.storage import open_store, pack, unpack
-from duelwise.storage.codec import MOST_LAYOUTS, unpack_together
+from duelwise.storage.codec import MANY, MOST_LAYOUTS, unpack_together
 from duelwise.stream import DecisionStream, StreamSettings
 from duelwise.stream.columns import ODD, columns_of
 from duelwise.stream.events import REWRITING
@@ -145,6 +145,47 @@ def test_many_values_are_unpacked_as_each_by_itself() -> None:
     for wrong in (b"", data[0][:-1], data[0] + b"0", b"DW\2" + data[0][3:], data[7][:-1]):
         with pytest.raises(ValueError, match=r"Some stored bytes|JSON|truncated|trailing"):
             list(unpack_together([*data[:1], wrong], decoder))
+
+
+def test_values_of_one_length_are_unpacked_as_each_by_itself() -> None:
+    """Many of them are read as a table; those of which one holds other arrays are not."""
+    decoder = msgspec.json.Decoder(list[dict[str, Any]])
+    rng = np.random.default_rng(0)
+
+    def values(name: str, shape: tuple[int, ...]) -> list[bytes]:
+        return [pack({"n": n}, {name: rng.normal(size=shape)}) for n in range(1000, 1000 + MANY)]
+
+    shorter = [pack({"n": n}, {"x": rng.normal(size=3)}) for n in range(7)]
+    several = [*values("x", (3,)), *shorter, *values("y", (2, 3)), *values("z", (3, 2))]
+    places = rng.permutation(len(several)).tolist()
+    data = [several[place] for place in places]
+    seen: dict[int, tuple[Any, Any]] = {}
+    for alike in unpack_together(data, decoder):
+        assert (np.diff(alike.places) > 0).all()
+        for row, place in enumerate(alike.places.tolist()):
+            seen[place] = alike.fields[row], {name: array[row] for name, array in alike.arrays.items()}
+    assert sorted(seen) == list(range(len(data)))
+    for place, (fields, arrays) in seen.items():
+        expected, held = unpack(data[place])
+        assert fields == expected
+        assert arrays.keys() == held.keys()
+        assert all(np.array_equal(arrays[name], held[name]) for name in held)
+    alone = values("x", (3,))
+    assert [len(alike.places) for alike in unpack_together(alone, decoder)] == [MANY]
+    assert [len(alike.places) for alike in unpack_together([pack({}, {})] * MANY, decoder)] == [MANY]
+    for spoiled in (
+        [one[:-1] for one in alone],
+        [b"DX" + one[2:] for one in alone],
+        [b"DW\1"] * MANY,
+        [b""] * MANY,
+    ):
+        with pytest.raises(ValueError, match="Some stored bytes"):
+            list(unpack_together(spoiled, decoder))
+    beyond = [one[:4] + (10_000).to_bytes(4, "little") + one[8:] for one in alone]
+    without = [one.replace(b"},[", b"};[") for one in alone]
+    for spoiled in (beyond, without):
+        with pytest.raises(ValueError, match=r"Some stored bytes|Expect"):
+            list(unpack_together(spoiled, decoder))
 
 
 def test_the_time_of_many_events_is_that_of_each_in_turn() -> None:

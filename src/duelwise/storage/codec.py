@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from duelwise.errors import StorageFailure
-from duelwise.types import JSON, AnyArray, Snapshot
+from duelwise.types import JSON, AnyArray, BoolArray, IntArray, Snapshot
 
 AnyDtype = np.dtype[Any]
 Layout = tuple[tuple[str, tuple[int, ...], AnyDtype, int, bool], ...]
@@ -43,7 +43,8 @@ _ENCODER = msgspec.json.Encoder(enc_hook=_plain)  # floats as short as they come
 _FIELDS: msgspec.json.Decoder[dict[str, JSON]] = msgspec.json.Decoder(dict)
 _KINDS = "biuf"  # booleans, integers, floats: what raw bytes can hold exactly
 _BEGIN = int.from_bytes(_PREFIX.pack(MAGIC, VERSION, 0, 0)[:4], "little")
-MOST_LAYOUTS = 16  # that are looked for among values that are unpacked together
+MANY = 200  # values of one length that are worth a table
+MOST_LAYOUTS = 16  # that are looked for among other values that are unpacked together
 
 
 @lru_cache(maxsize=1024)
@@ -121,7 +122,7 @@ def _arrays(layout: Layout, held: bytearray) -> Snapshot:
 class Alike(NamedTuple, Generic[T]):
     """Values of `pack` that hold arrays of the same names and shapes."""
 
-    places: list[int]  # (n,) where they stand among all
+    places: IntArray  # (n,) where they stand among all
     fields: list[T]  # (n,)
     arrays: Snapshot  # (n, …) each
 
@@ -131,46 +132,86 @@ def unpack_together(data: Sequence[bytes], fields: msgspec.json.Decoder[list[T]]
 
     Whatever cannot be read so is a ValueError, or is not among the places: `unpack` says of each what it is.
     """
+    lengths = np.fromiter(map(len, data), np.int64, len(data))
+    others: BoolArray = np.ones(len(data), dtype=np.bool_)  # which are left
+    found, counts = np.unique(lengths, return_counts=True)
+    for length in found[counts >= MANY]:
+        places: IntArray = np.flatnonzero(lengths == length)
+        own: list[int] = places.tolist()
+        alike = _table([data[place] for place in own], fields)
+        if alike is not None:
+            others[places] = False
+            yield Alike(places, *alike)
+    left: list[int] = np.flatnonzero(others).tolist()
+    yield from _one_by_one(left, [data[place] for place in left], fields)
+
+
+def _table(rows: Sequence[bytes], fields: msgspec.json.Decoder[list[T]]) -> tuple[list[T], Snapshot] | None:
+    """Fields and arrays of values of one length, if what each holds stands in the same place in all."""
+    held = np.frombuffer(bytearray().join(rows), np.uint8).reshape(len(rows), -1)
+    if held.shape[1] < _PREFIX.size or not _are_alike(held[:, : _PREFIX.size]):
+        return None
+    begin, header = held[0, : _PREFIX.size].view("<u4").tolist()
+    end = _PREFIX.size + header
+    layout = _layout_at_end(rows[0], end)
+    cut = end - len(layout)
+    if begin != _BEGIN or cut <= _PREFIX.size or not _are_alike(held[:, cut:end]):
+        return None
+    texts = held[:, _PREFIX.size + 1 : cut + 1].tobytes()  # each with the comma after it
+    return _decoded(fields, texts[:-1]), _stacked(layout, held[:, end:])
+
+
+def _are_alike(rows: AnyArray) -> bool:
+    return bool((rows == rows[0]).all())
+
+
+def _layout_at_end(one: bytes, end: int) -> bytes:
+    """Of a value whose header ends there: from the comma after its fields to the last bracket."""
+    return one[one.rfind(b"},[", 0, end) + 1 : end]
+
+
+def _one_by_one(
+    places: list[int], data: Sequence[bytes], fields: msgspec.json.Decoder[list[T]]
+) -> Iterator[Alike[T]]:
+    """Values of any length that stand at these places."""
     words = np.frombuffer(b"".join([one[: _PREFIX.size] for one in data]), "<u4")
     if len(words) != 2 * len(data) or (words[::2] != _BEGIN).any():
         raise ValueError("Some stored bytes do not start as expected.")
     ends: list[int] = (words[1::2].astype(np.int64) + _PREFIX.size).tolist()
-    left = list(zip(range(len(data)), data, ends, strict=True))
+    left = list(zip(places, data, ends, strict=True))
     for _ in range(MOST_LAYOUTS):
         if not left:
             return
-        _, one, end = left[0]
-        layout = one[one.rfind(b"},[", 0, end) + 1 : end]  # from the comma before it to the last bracket
+        layout = _layout_at_end(*left[0][1:])
         some = [each for each in left if each[1].endswith(layout, 0, each[2])]
         if len(some) < len(left):
             left = [each for each in left if not each[1].endswith(layout, 0, each[2])]
         else:
             left = []
-        yield _alike(some, layout, fields)
+        begin, cut = _PREFIX.size + 1, len(layout)
+        said = _decoded(fields, b",".join([one[begin : end - cut] for _, one, end in some]))
+        rows = [one[end:] for _, one, end in some]
+        if len(set(map(len, rows))) > 1:
+            raise ValueError("Some stored bytes are more or fewer than their arrays.")
+        held = np.frombuffer(bytearray().join(rows), np.uint8).reshape(len(rows), len(rows[0]))
+        yield Alike(np.array([place for place, _, _ in some]), said, _stacked(layout, held))
 
 
-def _alike(
-    some: list[tuple[int, bytes, int]], layout: bytes, fields: msgspec.json.Decoder[list[T]]
-) -> Alike[T]:
-    """Values by place, bytes and end of the header, all of which end with this layout."""
-    begin, cut, places = _PREFIX.size + 1, len(layout), [place for place, _, _ in some]
-    texts = b",".join([one[begin : end - cut] for _, one, end in some])
+def _decoded(fields: msgspec.json.Decoder[list[T]], texts: bytes) -> list[T]:
     try:
-        said = fields.decode(b"[%b]" % texts)
+        return fields.decode(b"[%b]" % texts)
     except msgspec.MsgspecError as error:
         raise ValueError(str(error)) from error
-    held = _layout(layout[1:-1])
-    return Alike(places, said, _stacked(held, [one[end:] for _, one, end in some]) if held else {})
 
 
-def _stacked(layout: Layout, each: list[bytes]) -> Snapshot:
-    """The arrays of many values, one row for each."""
-    sizes = [math.prod(shape) * kind.itemsize for _, shape, kind, _, _ in layout]
-    if set(map(len, each)) != {sum(sizes)}:
+def _stacked(layout: bytes, held: AnyArray) -> Snapshot:
+    """The arrays of many values, one row for each: held (n, bytes)."""
+    places = _layout(layout[1:-1])
+    sizes = [math.prod(shape) * kind.itemsize for _, shape, kind, _, _ in places]
+    if held.shape[1] != sum(sizes):
         raise ValueError("Some stored bytes are more or fewer than their arrays.")
-    held = np.frombuffer(bytearray().join(each), np.uint8).reshape(len(each), sum(sizes))
     arrays: Snapshot = {}
-    for (name, shape, kind, offset, _), size in zip(layout, sizes, strict=True):
+    for (name, shape, kind, offset, _), size in zip(places, sizes, strict=True):
         own = held[:, offset : offset + size].view(kind).astype(kind.newbyteorder("="))
-        arrays[name] = own.reshape(len(each), *shape)
+        arrays[name] = own.reshape(len(held), *shape)
     return arrays

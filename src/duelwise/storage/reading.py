@@ -31,16 +31,21 @@ _event_columns = [schema.events.c[name] for name in EventRow._fields]
 TICKET_COLUMNS = [schema.tickets.c[name] for name in TicketRow._fields]
 _stream_id: sa.BindParameter[int] = sa.bindparam("of_stream")
 
-_EVENTS_BETWEEN = CompiledStatement(
-    sa.select(*_event_columns, schema.events.c.checksum)
-    .where(
-        schema.events.c.stream_id == _stream_id,
-        schema.events.c.seq > sa.bindparam("after"),
-        schema.events.c.seq <= sa.bindparam("upto"),
+
+def _between(columns: Sequence[sa.Column[Any]]) -> CompiledStatement:
+    return CompiledStatement(
+        sa.select(*columns, schema.events.c.checksum)
+        .where(
+            schema.events.c.stream_id == _stream_id,
+            schema.events.c.seq > sa.bindparam("after"),
+            schema.events.c.seq <= sa.bindparam("upto"),
+        )
+        .order_by(schema.events.c.seq),
+        ["of_stream", "after", "upto"],
     )
-    .order_by(schema.events.c.seq),
-    ["of_stream", "after", "upto"],
-)
+
+
+_EVENTS_BETWEEN, _UNNUMBERED_BETWEEN = _between(_event_columns), _between(_event_columns[1:])
 TICKETS = ByKeys(TICKET_COLUMNS, schema.tickets.c.stream_id, schema.tickets.c.round)
 NAMED_EVENTS = ByKeys(
     [*_event_columns, schema.events.c.checksum], schema.events.c.stream_id, schema.events.c.event_id
@@ -75,16 +80,21 @@ def read_columns(
 ) -> Iterator[EventColumns]:
     """The same, so many at a time."""
     while after < upto:
-        rows = _EVENTS_BETWEEN.all(connection, (stream_id, after, min(upto, after + chunk)))
-        if not rows:
-            raise _missing(after + 1)
-        *columns, checksums = zip(*rows, strict=True)
-        events = EventColumns(*columns)
-        if are_intact(events, checksums) and events.seq == tuple(range(after + 1, after + 1 + len(rows))):
-            yield events
-        else:
-            yield from _up_to_damage(rows, after)
-        after = events.seq[-1]
+        end = min(upto, after + chunk)
+        intact = _read_intact(connection, stream_id, after, end)
+        for columns in _up_to_damage(connection, stream_id, after, end) if intact is None else [intact]:
+            yield columns
+            after = columns.seq[-1]
+
+
+def _read_intact(connection: Sender, stream_id: int, after: int, end: int) -> EventColumns | None:
+    """The same at once, where all are there: their numbers need not be read. None if some are damaged."""
+    rows = _UNNUMBERED_BETWEEN.all(connection, (stream_id, after, end))
+    if len(rows) < end - after:
+        return None
+    *told, checksums = zip(*rows, strict=True)
+    events = EventColumns(range(after + 1, end + 1), *told)
+    return events if are_intact(events, checksums) else None
 
 
 def next_chunk(read: EventColumns) -> int:
@@ -93,8 +103,11 @@ def next_chunk(read: EventColumns) -> int:
     return max(1, min(LONGEST_CHUNK, int(CHUNK_BYTES / max(each, 1.0))))
 
 
-def _up_to_damage(rows: Iterable[Iterable[Any]], after: int) -> Iterator[EventColumns]:
+def _up_to_damage(connection: Sender, stream_id: int, after: int, end: int) -> Iterator[EventColumns]:
     """One by one, to the error that names the first of these that is damaged, or missing."""
+    rows = _EVENTS_BETWEEN.all(connection, (stream_id, after, end))
+    if not rows:
+        raise _missing(after + 1)
     for row in rows:
         event = checked(row)
         if event.seq != after + 1:

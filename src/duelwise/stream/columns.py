@@ -137,7 +137,7 @@ class _Group:
         for alike in unpack_together([self._rows.payload[k] for k in places], decoder):
             at: Places = slice(None)
             if len(alike.places) < len(self):
-                at = np.array(alike.places, dtype=np.int64)
+                at = alike.places
             yield at, alike.fields, alike.arrays
 
     def note(self, at: Places, round: list[int], plain: BoolArray) -> None:

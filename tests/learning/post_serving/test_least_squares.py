@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from duelwise.learning.post_serving import BestOf, Fourier, Neighbours, Ridge, Spline
+from duelwise.learning.post_serving import BestOf, Fourier, KernelModel, Neighbours, Ridge, Spline
 from duelwise.learning.post_serving.order import by_run, waves
 from duelwise.learning.post_serving.spline import hats
 from duelwise.randomness import generator
-from duelwise.types import Array
+from duelwise.types import Array, IntArray
 
 RANDOM = np.random.Generator(np.random.PCG64(3))
 X = RANDOM.uniform(-4, 4, (30, 2, 3))
@@ -87,6 +87,65 @@ def test_hats_sum_to_one_and_reproduce_lines(x: list[float], knots: int) -> None
     np.testing.assert_allclose(value.reshape(-1, 2).sum(axis=1), 1.0, rtol=0, atol=1e-9)
     grid = np.linspace(-2.0, 3.0, knots)
     np.testing.assert_allclose((value * grid[position % knots]).reshape(-1, 2).sum(axis=1), x, atol=1e-9)
+
+
+def absorbed_literally(
+    inverse: Array, coefficients: Array, position: IntArray, value: Array, y: Array
+) -> None:
+    """A pair's rows f as nonzeros (2, s), with y (2, dy): number by number, in the order of the kernel."""
+    width, outputs = coefficients.shape
+    u, gain, shared = [[0.0] * width for _ in range(2)], [[0.0] * outputs for _ in range(2)], 0.0
+    for row in range(2):
+        seen = list(zip(position[row], value[row], strict=True))
+        for j, f in seen:
+            u[row] = [u[row][i] + f * inverse[j, i] for i in range(width)]
+        if row == 1:
+            for j, f in seen:
+                shared += f * u[0][j]
+            u[1] = [u[1][i] - shared * u[0][i] for i in range(width)]
+        total = 1.0
+        for j, f in seen:
+            total += f * u[row][j]
+        scale = 1.0 / np.sqrt(total)
+        u[row] = [each * scale for each in u[row]]
+        for o in range(outputs):
+            expected = shared * gain[0][o] if row == 1 else 0.0
+            for j, f in seen:
+                expected += f * coefficients[j, o]
+            gain[row][o] = (y[row, o] - expected) * scale
+    for i in range(width):
+        for j in range(width):
+            inverse[i, j] -= u[0][i] * u[0][j] + u[1][i] * u[1][j]
+        for o in range(outputs):
+            coefficients[i, o] += u[0][i] * gain[0][o] + u[1][i] * gain[1][o]
+
+
+@pytest.mark.parametrize("dim", [1, 3, 5])
+def test_room_around_the_inverse_changes_no_bit_of_it(dim: int) -> None:
+    """Rows begin at lines of the cache; snapshots have A alone, as 0.1 had it."""
+    spline, random = Spline(knots=5), np.random.Generator(np.random.PCG64(dim))
+    x, y = random.uniform(-3, 3, (12, 2, dim)), random.normal(size=(12, 2, 2))
+    state = spline.start(runs=range(2), context_dim=dim, post_dim=2, seed=0)
+    assert isinstance(state, KernelModel)
+    held = state.snapshot()
+    inverse, coefficients = held["inverse"][1, 0].copy(), held["coefficients"][1].copy()
+    assert inverse.shape == (5 * dim, 5 * dim)
+    state.learn(np.ones(12, dtype=np.int64), x, y)
+    for pair, values in zip(x, y, strict=True):
+        absorbed_literally(inverse, coefficients, *hats(pair, spline.low, spline.high, 5), values)
+    learned = state.snapshot()
+    assert learned["inverse"][1, 0].tolist() == inverse.tolist()
+    assert learned["coefficients"][1].tolist() == coefficients.tolist()
+    assert learned["inverse"][0].tolist() == held["inverse"][0].tolist()
+    again = spline.start(runs=range(2), context_dim=dim, post_dim=2, seed=0)
+    again.restore(learned)
+    assert isinstance(again, KernelModel)
+    for one in (state, again):
+        rows = one.state.inverse
+        assert all(row.ctypes.data % 64 == 0 for row in rows.reshape(-1, rows.shape[3]))
+        one.learn(np.zeros(12, dtype=np.int64), x, np.where(y > 1.0, np.nan, y))  # an A for each output
+        assert one.snapshot()["inverse"].shape == (2, 2, 5 * dim, 5 * dim)
+    assert state.snapshot()["inverse"].tolist() == again.snapshot()["inverse"].tolist()
 
 
 def test_many_pairs_do_not_wear_the_inverse_out() -> None:

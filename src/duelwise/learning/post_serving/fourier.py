@@ -9,15 +9,8 @@ from math import pi
 import numpy as np
 
 from duelwise.errors import InvalidInput
-from duelwise.learning.core.state import fill_arrays, named_arrays
-from duelwise.learning.post_serving.recursive import (
-    absorb_pairs,
-    dense,
-    expect_runs,
-    least_squares,
-    needs_separation,
-    separated,
-)
+from duelwise.learning.post_serving import recursive
+from duelwise.learning.post_serving.recursive import absorb_pairs, dense, expect_runs, least_squares
 from duelwise.randomness import generator
 from duelwise.types import Array, IntArray, Snapshot
 
@@ -70,20 +63,16 @@ class FourierModel:
     def learn(self, run: IntArray, x: Array, y: Array) -> None:
         if self.post_dim == 0:
             return
-        if needs_separation(self._fit.inverse, y):
-            self._separate(self.post_dim)
+        if recursive.needs_separation(self._fit, y):
+            self._fit = recursive.separated(self._fit, self.post_dim)
         features = _waves(x, self._frequency[run], self._phase[run])
         absorb_pairs(self._fit, run, *dense(features), np.ascontiguousarray(y))
 
     def snapshot(self) -> Snapshot:
-        return {name: value.copy() for name, value in named_arrays(self._fit).items()}
-
-    def _separate(self, outputs: int) -> None:
-        self._fit = self._fit._replace(inverse=separated(self._fit.inverse[:, :1], outputs))
+        return recursive.snapshot(self._fit)
 
     def restore(self, state: Snapshot) -> None:
-        self._separate(state["inverse"].shape[1])
-        fill_arrays(self._fit, state)
+        self._fit = recursive.restored(self._fit, state)
 
 
 def _waves(x: Array, frequency: Array, phase: Array) -> Array:

@@ -12,7 +12,7 @@ from duelwise.learning.core.roles import absorb, predict
 from duelwise.learning.core.round import absorb_seen
 from duelwise.learning.core.state import fill_arrays, named_arrays
 from duelwise.learning.core.state_pointer import handle
-from duelwise.learning.post_serving.recursive import needs_separation, separated
+from duelwise.learning.post_serving import recursive
 from duelwise.types import Array, IntArray, Snapshot
 
 
@@ -44,7 +44,7 @@ class KernelModel:
     def __init__(self, state: Any, *, post_dim: int) -> None:
         self.state, self.post_dim = state, post_dim
         self._held = handle(state)
-        self._least_squares = np.ndim(getattr(state, "inverse", 0.0)) == 4  # (R, 1 or dy, p, p); no other A
+        self._least_squares = recursive.is_least_squares(state)
 
     @property
     def held(self) -> Any:
@@ -62,25 +62,27 @@ class KernelModel:
 
     def prepare_for(self, y: Array) -> None:
         """Single values of y (n, 2, dy) may be unknown from now on."""
-        if self._least_squares and needs_separation(self.state.inverse, y):
+        if self._least_squares and recursive.needs_separation(self.state, y):
             self.separate()
 
     def separate(self) -> None:
         """Get ready for single values of y that stay unknown: least squares of its own for each."""
         if self._least_squares and self.state.inverse.shape[1] < self.post_dim:
-            self.state = self.state._replace(inverse=separated(self.state.inverse, self.post_dim))
+            self.state = recursive.separated(self.state, self.post_dim)
 
     def compiled(self) -> Any:
         return self.state
 
     def snapshot(self) -> Snapshot:
+        if self._least_squares:
+            return recursive.snapshot(self.state)
         return {name: value.copy() for name, value in named_arrays(self.state).items()}
 
     def restore(self, state: Snapshot) -> None:
-        if self._least_squares:  # one A for all outputs again, if it was so
-            inverse = separated(self.state.inverse[:, :1], state["inverse"].shape[1])
-            self.state = self.state._replace(inverse=inverse)
-        fill_arrays(self.state, state)
+        if self._least_squares:
+            self.state = recursive.restored(self.state, state)
+        else:
+            fill_arrays(self.state, state)
 
 
 @compiled_when_it_pays

@@ -6,32 +6,66 @@ as their nonzeros, (position, value): a spline has few, a dense map has all.
 
 One A serves all outputs while each row is seen whole or not at all. Once single
 values are missing, every output has seen other rows, and has an A of its own.
+
+A pass over A is most of what a pair costs. So each row of A begins at a line of the
+processor's cache, as the two rows of room behind it do: a quarter is saved. What
+stands beside A there is never more than room, and snapshots leave it out.
 """
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from duelwise.learning.core.jit import compiled
-from duelwise.types import Array, IntArray
+from duelwise.learning.core.state import fill_arrays, named_arrays
+from duelwise.types import Array, IntArray, Snapshot
+
+T = TypeVar("T")
+
+LINE = 8  # numbers in a line of the cache
+ROOM = 2  # rows behind A, for kernels to work in
 
 
 class LeastSquares(NamedTuple):
     """A and B of R runs: p features, dy outputs."""
 
-    inverse: Array  # (R, 1 or dy, p, p)
+    inverse: Array  # (R, 1 or dy, p + ROOM, p and up to the end of a line) A and room
     coefficients: Array  # (R, p, dy)
 
 
 def least_squares(*, runs: int, precision: Array, outputs: int) -> LeastSquares:
     """Nothing seen yet; `precision` Λ (p, p) is the prior's."""
     width = len(precision)
-    inverse = np.empty((runs, 1, width, width))
-    inverse[:] = _inverted(precision.tobytes(), width)
+    inverse = _in_lines(np.broadcast_to(_inverted(precision.tobytes(), width), (runs, 1, width, width)))
     return LeastSquares(inverse, np.zeros((runs, width, outputs)))
+
+
+def is_least_squares(state: Any) -> bool:
+    """Whether a state holds A and B as they are laid out here; it may hold more, and be somebody else's."""
+    inverse, coefficients = (np.shape(getattr(state, name, 0.0)) for name in LeastSquares._fields)
+    return len(inverse) == 4 and len(coefficients) == 3 and inverse[2] == coefficients[1] + ROOM
+
+
+def _in_lines(inverse: Array) -> Array:
+    """A (R, m, p, p) with its room."""
+    *many, width, _ = inverse.shape
+    shape = (*many, width + ROOM, -(-width // LINE) * LINE)
+    numbers = math.prod(shape)
+    held = np.zeros(numbers + LINE)
+    begin = -(held.ctypes.data // held.itemsize) % LINE
+    out = held[begin : begin + numbers].reshape(shape)
+    out[..., :width, :width] = inverse
+    return out
+
+
+def _without_room(inverse: Array) -> Array:
+    """A (R, m, p, p), not copied."""
+    width = inverse.shape[2] - ROOM
+    return inverse[..., :width, :width]
 
 
 @lru_cache(maxsize=4)
@@ -47,20 +81,35 @@ def dense(features: Array) -> tuple[IntArray, Array]:
     return position, features
 
 
-def separated(inverse: Array, outputs: int) -> Array:
-    """A of its own for every output, all as they were: (R, 1, p, p) → (R, dy, p, p)."""
-    return np.ascontiguousarray(np.repeat(inverse, outputs, axis=1))
+def separated(state: T, outputs: int) -> T:
+    """A state with an A of its own for every output, all as the first is."""
+    held: Any = state
+    one = _without_room(held.inverse)[:, :1]
+    return held._replace(inverse=_in_lines(np.repeat(one, outputs, axis=1)))
 
 
-def needs_separation(inverse: Array, y: Array) -> bool:
+def needs_separation(state: Any, y: Array) -> bool:
     """Whether one A for all outputs cannot learn these values exactly: y (n, 2, dy), NaN unknown."""
     unknown = np.isnan(y)
-    return inverse.shape[1] < y.shape[2] and bool((unknown.any(axis=2) & ~unknown.all(axis=2)).any())
+    return state.inverse.shape[1] < y.shape[2] and bool((unknown.any(axis=2) & ~unknown.all(axis=2)).any())
+
+
+def snapshot(state: Any) -> Snapshot:
+    """Copies of A (R, 1 or dy, p, p), of B, and of whatever else the state holds."""
+    arrays = named_arrays(state) | {"inverse": _without_room(state.inverse)}
+    return {name: array.copy() for name, array in arrays.items()}
+
+
+def restored(state: T, saved: Snapshot) -> T:
+    """The state as it was in a snapshot: with one A for all outputs again, if it was so."""
+    held: Any = separated(state, saved["inverse"].shape[1])
+    fill_arrays(held._replace(inverse=_without_room(held.inverse)), saved)
+    return held
 
 
 @compiled
 def absorb_known(inverse: Array, coefficients: Array, position: IntArray, value: Array, y: Array) -> None:
-    """One pair, of which some of y (2, dy) may be unknown (NaN): inverse (1 or dy, p, p)."""
+    """One pair, of which some of y (2, dy) may be unknown (NaN): inverse (1 or dy, p + ROOM, …)."""
     gaps = False
     for row in range(2):
         for o in range(y.shape[1]):
@@ -80,7 +129,7 @@ def absorb_known(inverse: Array, coefficients: Array, position: IntArray, value:
 @compiled
 def _absorb_row(inverse: Array, coefficients: Array, position: IntArray, value: Array, y: Array) -> None:
     """v = Af; B += v(y - fᵀB)ᵀ/(1 + fᵀv); A -= vvᵀ/(1 + fᵀv): one row."""
-    width, v, total = inverse.shape[0], np.zeros(inverse.shape[0]), 1.0
+    width, v, total = coefficients.shape[0], np.zeros(coefficients.shape[0]), 1.0
     for j in range(position.shape[0]):
         for i in range(width):
             v[i] += value[j] * inverse[position[j], i]
@@ -104,38 +153,42 @@ def absorb_rows(inverse: Array, coefficients: Array, position: IntArray, value: 
     Row by row: v = Af; B += v(y - fᵀB)ᵀ/(1 + fᵀv); A -= vvᵀ/(1 + fᵀv). With
     u = v/√(1 + fᵀv) the second row sees A - u₁u₁ᵀ, so u₂ follows from the old A,
     and both outer products leave A in one pass; A stays symmetric to the last bit.
+    u₁ and u₂ stand in the room.
     """
-    width, nonzeros, outputs = inverse.shape[0], position.shape[1], coefficients.shape[1]
-    u = np.zeros((2, width))
+    width, nonzeros, outputs = coefficients.shape[0], position.shape[1], coefficients.shape[1]
+    first, second = inverse[width], inverse[width + 1]
     gain = np.empty((2, outputs))  # (y - fᵀB)/√(1 + fᵀv)
     shared = 0.0  # f₂ᵀu₁
     for row in range(2):
+        u = inverse[width + row]
+        for i in range(u.shape[0]):
+            u[i] = 0.0
         for j in range(nonzeros):
             column, weight = inverse[position[row, j]], value[row, j]
-            for i in range(width):
-                u[row, i] += weight * column[i]
+            for i in range(u.shape[0]):
+                u[i] += weight * column[i]
         if row == 1:
             for j in range(nonzeros):
-                shared += value[1, j] * u[0, position[1, j]]
-            for i in range(width):
-                u[1, i] -= shared * u[0, i]
+                shared += value[1, j] * first[position[1, j]]
+            for i in range(u.shape[0]):
+                u[i] -= shared * first[i]
         total = 1.0
         for j in range(nonzeros):
-            total += value[row, j] * u[row, position[row, j]]
+            total += value[row, j] * u[position[row, j]]
         scale = 1.0 / np.sqrt(total)
-        for i in range(width):
-            u[row, i] *= scale
+        for i in range(u.shape[0]):
+            u[i] *= scale
         for o in range(outputs):
             expected = shared * gain[0, o] if row == 1 else 0.0
             for j in range(nonzeros):
                 expected += value[row, j] * coefficients[position[row, j], o]
             gain[row, o] = (y[row, o] - expected) * scale
     for i in range(width):
-        first, second, column, target = u[0, i], u[1, i], inverse[i], coefficients[i]
-        for j in range(width):
-            column[j] -= first * u[0, j] + second * u[1, j]
+        one, other, column, target = first[i], second[i], inverse[i], coefficients[i]
+        for j in range(first.shape[0]):
+            column[j] -= one * first[j] + other * second[j]
         for o in range(outputs):
-            target[o] += first * gain[0, o] + second * gain[1, o]
+            target[o] += one * gain[0, o] + other * gain[1, o]
 
 
 @compiled

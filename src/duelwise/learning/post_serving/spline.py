@@ -21,7 +21,7 @@ from duelwise.types import Array, IntArray
 class SplineState(NamedTuple):
     """Recursive least squares in hats on a grid."""
 
-    inverse: Array  # (R, 1 or dy, p, p)
+    inverse: Array  # as least squares lay A out
     coefficients: Array  # (R, p, dy)
     low: float
     high: float
