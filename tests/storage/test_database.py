@@ -7,10 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from threading import Barrier
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from sqlalchemy import event
 
 from duelwise.errors import InvalidInput, StorageFailure, UnknownName
 from duelwise.storage import Store, open_store, writer
@@ -38,6 +40,48 @@ def test_tickets_that_waited_too_long_are_found_by_their_index(
         assert plan[0][3] == (
             "SEARCH tickets USING INDEX tickets_open (stream_id=? AND (asked_at,round)>(?,?) AND asked_at<?)"
         )
+
+
+def with_a_long_log(store: Store) -> list[str]:
+    """5,000 votes, three other events; how the database looks for those, after they were found."""
+    stream, _ = store.create_stream(name="meals", uid="one", settings="{}", at=1.0)
+    for _ in range(5):
+        with store.writing(stream.id) as opened:
+            opened.append("ranged", b"", at=1.0)
+            for _ in range(999):
+                opened.append("told", b"", at=1.0)
+    asked: list[tuple[str, Any]] = []
+    event.listen(store._engine, "before_cursor_execute", lambda *args: asked.append(args[2:4]))
+    assert [one.seq for one in store.events_of(stream.id, ("ranged", "rebuilt"), upto=3000)] == [
+        1,
+        1001,
+        2001,
+    ]
+    assert len(store.events_of(stream.id, ("told",), upto=3000)) == 2997
+    sqlite = store._engine.dialect.name == "sqlite"
+    with store._engine.connect() as connection:
+        if not sqlite:
+            connection.exec_driver_sql("ANALYZE events")
+        (statement, values), *_ = [each for each in asked if "FROM events" in each[0]]
+        return [
+            str(row[-1])
+            for row in connection.exec_driver_sql(
+                ("EXPLAIN QUERY PLAN " if sqlite else "EXPLAIN ") + statement, values
+            )
+        ]
+
+
+def test_uncommon_events_are_found_by_their_index(tmp_path: Path) -> None:
+    """A stream that starts from a snapshot asks for its items: not in a walk over all of its log."""
+    with closing(open_store(f"sqlite:///{tmp_path}/duels.db")) as store:
+        found, *_ = with_a_long_log(store)
+        assert found == "SEARCH events USING INDEX uncommon_events (stream_id=? AND kind=? AND seq<?)"
+
+
+@pytest.mark.long
+def test_uncommon_events_are_found_by_their_index_on_postgresql(postgresql_url: str) -> None:
+    with closing(open_store(postgresql_url)) as store:
+        assert "uncommon_events" in " ".join(with_a_long_log(store))
 
 
 @pytest.mark.long

@@ -18,7 +18,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0003"  # the newest migration
+HEAD = "0004"  # the newest migration
 
 metadata = MetaData()
 
@@ -57,6 +57,18 @@ Index(
     unique=True,
     sqlite_where=_named,
     postgresql_where=_named,
+)
+
+COMMON_KINDS = ("asked", "observed", "told", "imputed", "skipped", "expired")
+"""Of events; few others are in a log, and those are looked up without a walk over all of it."""
+UNCOMMON = text("kind NOT IN ('asked', 'observed', 'told', 'imputed', 'skipped', 'expired')")
+UNCOMMON_EVENTS = Index(
+    "uncommon_events",
+    events.c.stream_id,
+    events.c.kind,
+    events.c.seq,
+    sqlite_where=UNCOMMON,
+    postgresql_where=UNCOMMON,
 )
 
 tickets = Table(
