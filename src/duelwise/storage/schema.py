@@ -61,7 +61,7 @@ Index(
 
 COMMON_KINDS = ("asked", "observed", "told", "imputed", "skipped", "expired")
 """Of events; few others are in a log, and those are looked up without a walk over all of it."""
-UNCOMMON = text("kind NOT IN ('asked', 'observed', 'told', 'imputed', 'skipped', 'expired')")
+UNCOMMON = text(f"kind NOT IN {COMMON_KINDS}")
 UNCOMMON_EVENTS = Index(
     "uncommon_events",
     events.c.stream_id,
