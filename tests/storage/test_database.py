@@ -43,7 +43,7 @@ def test_tickets_that_waited_too_long_are_found_by_their_index(
 
 
 def with_a_long_log(store: Store) -> list[str]:
-    """5,000 votes, three other events; how the database looks for those, after they were found."""
+    """How the database looks for five events among some 5,000 votes, once they were found."""
     stream, _ = store.create_stream(name="meals", uid="one", settings="{}", at=1.0)
     for _ in range(5):
         with store.writing(stream.id) as opened:
@@ -52,23 +52,16 @@ def with_a_long_log(store: Store) -> list[str]:
                 opened.append("told", b"", at=1.0)
     asked: list[tuple[str, Any]] = []
     event.listen(store._engine, "before_cursor_execute", lambda *args: asked.append(args[2:4]))
-    assert [one.seq for one in store.events_of(stream.id, ("ranged", "rebuilt"), upto=3000)] == [
-        1,
-        1001,
-        2001,
-    ]
+    found = store.events_of(stream.id, ("ranged", "rebuilt"), upto=3000)
+    assert [one.seq for one in found] == [1, 1001, 2001]
     assert len(store.events_of(stream.id, ("told",), upto=3000)) == 2997
     sqlite = store._engine.dialect.name == "sqlite"
     with store._engine.connect() as connection:
         if not sqlite:
             connection.exec_driver_sql("ANALYZE events")
         (statement, values), *_ = [each for each in asked if "FROM events" in each[0]]
-        return [
-            str(row[-1])
-            for row in connection.exec_driver_sql(
-                ("EXPLAIN QUERY PLAN " if sqlite else "EXPLAIN ") + statement, values
-            )
-        ]
+        explain = "EXPLAIN QUERY PLAN " if sqlite else "EXPLAIN "
+        return [str(row[-1]) for row in connection.exec_driver_sql(explain + statement, values)]
 
 
 def test_uncommon_events_are_found_by_their_index(tmp_path: Path) -> None:

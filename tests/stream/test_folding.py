@@ -12,8 +12,12 @@ from living import SETTINGS, Clock, candidates, live, vote
 from numpy.random import Generator
 
 from duelwise.storage import Store, open_store
+from duelwise.storage.schema import COMMON_KINDS
 from duelwise.stream import DecisionStream, Retract, StreamSettings, decision_stream, ledger, replica
 from duelwise.stream.events import (
+    KINDS,
+    OF_ITEMS,
+    REWRITING,
     Asked,
     Cut,
     Observed,
@@ -330,3 +334,9 @@ def test_a_duel_without_one_of_its_votes_is_over_in_every_process(
     with DecisionStream.open(store, "meals", clock=clock) as again:
         assert again.snapshot_state() == stream.snapshot_state()
     stream.close()
+
+
+def test_what_a_fold_looks_up_has_an_index() -> None:
+    """The storage names the kinds that have none; they are kinds of events, and none is looked up."""
+    assert set(COMMON_KINDS) < set(KINDS)
+    assert not set(COMMON_KINDS) & {*REWRITING, *OF_ITEMS}

@@ -143,12 +143,12 @@ def unpack_together(data: Sequence[bytes], fields: msgspec.json.Decoder[list[T]]
             others[places] = False
             yield Alike(places, *alike)
     left: list[int] = np.flatnonzero(others).tolist()
-    yield from _one_by_one(left, [data[place] for place in left], fields)
+    yield from _by_layout(left, [data[place] for place in left], fields)
 
 
 def _table(rows: Sequence[bytes], fields: msgspec.json.Decoder[list[T]]) -> tuple[list[T], Snapshot] | None:
     """Fields and arrays of values of one length, if what each holds stands in the same place in all."""
-    held = np.frombuffer(bytearray().join(rows), np.uint8).reshape(len(rows), -1)
+    held = _bytes_of(rows)
     if held.shape[1] < _PREFIX.size or not _are_alike(held[:, : _PREFIX.size]):
         return None
     begin, header = held[0, : _PREFIX.size].view("<u4").tolist()
@@ -161,6 +161,13 @@ def _table(rows: Sequence[bytes], fields: msgspec.json.Decoder[list[T]]) -> tupl
     return _decoded(fields, texts[:-1]), _stacked(layout, held[:, end:])
 
 
+def _bytes_of(rows: Sequence[bytes]) -> AnyArray:
+    """Of n rows of one length: (n, length)."""
+    if len(set(map(len, rows))) > 1:
+        raise ValueError("Some stored bytes are more or fewer than their arrays.")
+    return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
+
+
 def _are_alike(rows: AnyArray) -> bool:
     return bool((rows == rows[0]).all())
 
@@ -170,7 +177,7 @@ def _layout_at_end(one: bytes, end: int) -> bytes:
     return one[one.rfind(b"},[", 0, end) + 1 : end]
 
 
-def _one_by_one(
+def _by_layout(
     places: list[int], data: Sequence[bytes], fields: msgspec.json.Decoder[list[T]]
 ) -> Iterator[Alike[T]]:
     """Values of any length that stand at these places."""
@@ -190,10 +197,7 @@ def _one_by_one(
             left = []
         begin, cut = _PREFIX.size + 1, len(layout)
         said = _decoded(fields, b",".join([one[begin : end - cut] for _, one, end in some]))
-        rows = [one[end:] for _, one, end in some]
-        if len(set(map(len, rows))) > 1:
-            raise ValueError("Some stored bytes are more or fewer than their arrays.")
-        held = np.frombuffer(bytearray().join(rows), np.uint8).reshape(len(rows), len(rows[0]))
+        held = _bytes_of([one[end:] for _, one, end in some])
         yield Alike(np.array([place for place, _, _ in some]), said, _stacked(layout, held))
 
 
